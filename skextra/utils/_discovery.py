@@ -1,0 +1,34 @@
+"""Find what the package offers."""
+
+import inspect
+from importlib import import_module
+
+from sklearn.base import BaseEstimator
+
+import skextra
+
+
+def all_estimators():
+    """List the public estimators of all sub-packages.
+
+    Returns
+    -------
+    estimators : list of (str, type) tuples
+        Name and class of every estimator in the ``__all__`` of a sub-package,
+        sorted by name.
+
+    Examples
+    --------
+    >>> from skextra.utils import all_estimators
+    >>> isinstance(all_estimators(), list)
+    True
+    """
+    modules = [import_module(f"skextra.{name}") for name in skextra.__all__]
+    public = [
+        (name, getattr(module, name)) for module in modules for name in module.__all__
+    ]
+    return sorted(
+        (name, item)
+        for name, item in public
+        if inspect.isclass(item) and issubclass(item, BaseEstimator)
+    )
