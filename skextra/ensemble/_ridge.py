@@ -1,0 +1,221 @@
+"""Ridge and ridgeless regression on given features or kernels, with exact leave-one-out.
+
+F is the (N, D) matrix of features and y the (N, t) matrix of targets, both centred (if
+there is an intercept) and multiplied by the roots of the sample weights. S is F F^T or
+a kernel matrix ("dual"), or F^T F ("primal"). `unit`, the normalised root weights,
+is the direction of an unpenalised intercept: F and y are orthogonal to it. Without an
+intercept it is None.
+"""
+
+import numpy as np
+from scipy import linalg
+from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_device
+
+
+class PositiveDefinite:
+    """Cholesky factor of a symmetric positive definite matrix, which is overwritten.
+
+    Raises `numpy.linalg.LinAlgError` if the matrix is not, numerically.
+    """
+
+    def __init__(self, A):
+        xp, _, _ = get_namespace_and_device(A)
+        self._in_numpy = _is_numpy_namespace(xp)
+        if self._in_numpy:  # the transpose is in LAPACK's order, so nothing is copied
+            self._factor = linalg.cholesky(
+                A.T, lower=True, overwrite_a=True, check_finite=False
+            )
+            return
+        try:
+            self._factor = xp.linalg.cholesky(A)
+        except RuntimeError as error:  # what torch's LinAlgError is
+            raise np.linalg.LinAlgError(str(error)) from error
+        if not bool(xp.all(xp.isfinite(self._factor))):  # what CuPy returns
+            raise np.linalg.LinAlgError("The matrix is not positive definite.")
+
+    def solve(self, B):
+        """A^{-1} B."""
+        if self._in_numpy:
+            return linalg.cho_solve((self._factor, True), B, check_finite=False)
+        xp, _, _ = get_namespace_and_device(B)
+        return xp.linalg.solve(self._factor.mT, xp.linalg.solve(self._factor, B))
+
+
+def regularised(S, alpha, unit=None):
+    """Add alpha I to S, in place, and for an intercept a multiple of unit unit^T.
+
+    S is singular along `unit`. With that one eigenvalue lifted above the others the
+    matrix is as well conditioned as the problem, and the lift, returned as well, is
+    easy to take out of the inverse again.
+    """
+    xp, _, device = get_namespace_and_device(S)
+    lift = 0.0
+    if unit is not None:
+        lift = 2 * float(xp.linalg.trace(S)) or 1.0
+        S += lift * unit[:, None] * unit[None, :]
+    if _is_numpy_namespace(xp):
+        S.flat[:: S.shape[0] + 1] += alpha
+    else:
+        S += alpha * xp.eye(S.shape[0], dtype=S.dtype, device=device)
+    return S, lift
+
+
+class Spectrum:
+    """Eigen-decomposition that gives the solution for every alpha.
+
+    Parameters
+    ----------
+    S : array of shape (N, N) or (D, D)
+        Dual or primal matrix; overwritten.
+    y : array of shape (N, t)
+        Targets.
+    F : array of shape (N, D) or None
+        Features, for the primal form; None for the dual one.
+    unit : array of shape (N,) or None
+        Direction of the intercept.
+    rcond : float or "auto"
+        Eigenvalues up to `rcond` times the largest one count as zero when alpha is 0;
+        "auto" is N times the machine epsilon.
+    """
+
+    def __init__(self, S, y, F=None, unit=None, rcond="auto"):
+        xp, _, _ = get_namespace_and_device(S)
+        self._dual, self._y, self._unit = F is None, y, unit
+        if self._dual and unit is not None:
+            d, Q = xp.linalg.eigh(regularised(S, 0.0, unit)[0])
+            d, Q = d[:-1], Q[:, :-1]  # without the lifted one
+        else:
+            d, Q = xp.linalg.eigh(S)
+        self.eigenvalues, self.vectors = xp.clip(d, 0, None), Q
+        self._rows = Q if self._dual else F @ Q
+        self._projected = self._rows.T @ y
+        self._tolerance = y.shape[0] * float(xp.finfo(S.dtype).eps)
+        largest = float(self.eigenvalues[-1]) if d.shape[0] else 0.0
+        self._kept = self.eigenvalues > largest * (
+            self._tolerance if rcond == "auto" else rcond
+        )
+        self.rank = int(xp.count_nonzero(self._kept))
+
+    def filter(self, alpha):
+        """1 / (d + alpha); for alpha = 0 the pseudo-inverse of d."""
+        xp, _, _ = get_namespace_and_device(self.eigenvalues)
+        if alpha > 0:
+            return 1 / (self.eigenvalues + alpha)
+        return xp.where(
+            self._kept, 1 / xp.where(self._kept, self.eigenvalues, 1.0), 0.0
+        )
+
+    def solve(self, alpha):
+        """Dual or primal coefficients, (N or D, t)."""
+        return self.vectors @ (self.filter(alpha)[:, None] * self._projected)
+
+    def inverse(self, alpha):
+        """(S + alpha I)^{-1}, for alpha = 0 the pseudo-inverse."""
+        return (self.vectors * self.filter(alpha)) @ self.vectors.T
+
+    def residuals(self, alpha):
+        """Residuals (N, t) and 1 - leverages (N,): their ratio is the leave-one-out one.
+
+        Rows that a ridgeless fit interpolates have 0 / 0 there; they get the limit for
+        alpha to 0, numerator and denominator both divided by alpha.
+        """
+        if alpha > 0 and self._dual:  # r = alpha C y, 1 - h = alpha C_ii
+            r, slack = self._apply(self.filter(alpha))
+            return alpha * r, alpha * slack
+        xp, _, _ = get_namespace_and_device(self._y)
+        g = self.filter(alpha)
+        fitted, leverage = self._apply(g * self.eigenvalues if self._dual else g)
+        r, slack = self._y - fitted, 1 - leverage
+        if self._unit is not None:
+            slack = slack - self._unit**2
+        if alpha == 0:
+            limit_r, limit_slack = self._apply(g if self._dual else g**2)
+            interpolated = slack <= self._tolerance
+            r = xp.where(interpolated[:, None], limit_r, r)
+            slack = xp.where(interpolated, limit_slack, slack)
+        return r, slack
+
+    def _apply(self, g):
+        """The matrix rows g rows^T: times y, and its diagonal."""
+        return self._rows @ (g[:, None] * self._projected), self._rows**2 @ g
+
+
+def solve_path(make_S, y, alphas, F=None, unit=None, rcond="auto", residuals=False):
+    """Coefficients for each alpha; with `residuals`, also what leave-one-out needs.
+
+    `make_S` returns S in memory of its own. One positive alpha takes a Cholesky
+    factor; a ridgeless fit, a path or a matrix that is singular to machine precision
+    takes one eigen-decomposition. Returns the coefficients (n_alphas, N or D, t), the
+    stacked `Spectrum.residuals` or None, and the rank or None.
+    """
+    xp, _, _ = get_namespace_and_device(y)
+    if not residuals and alphas[0] > 0:
+        dual_unit, right_side = (unit, y) if F is None else (None, F.T @ y)
+        try:
+            factor = PositiveDefinite(regularised(make_S(), alphas[0], dual_unit)[0])
+            return factor.solve(right_side)[None, ...], None, None
+        except np.linalg.LinAlgError:
+            pass  # alpha is below the rounding of S: the spectrum tells them apart
+    spectrum = Spectrum(make_S(), y, F, unit, rcond)
+    coef = xp.stack([spectrum.solve(alpha) for alpha in alphas])
+    if not residuals:
+        return coef, None, spectrum.rank
+    r, slack = zip(*(spectrum.residuals(alpha) for alpha in alphas), strict=True)
+    return coef, (xp.stack(r), xp.stack(slack)), spectrum.rank
+
+
+def leave_one_out(make_S, y, alpha, F=None, unit=None, rcond="auto"):
+    """Inverse of S + alpha I and the leave-one-out residuals (N, t), for one alpha.
+
+    Dual form: (C y)_i / C_ii, where C is the inverse without the direction of the
+    intercept. Primal form: r_i / (1 - h_i).
+    """
+    xp, _, device = get_namespace_and_device(y)
+    inverse = None
+    if alpha > 0:
+        S, lift = regularised(make_S(), alpha, unit if F is None else None)
+        eye = xp.eye(S.shape[0], dtype=S.dtype, device=device)
+        try:
+            inverse = PositiveDefinite(S).solve(eye)
+        except np.linalg.LinAlgError:
+            pass  # as in `solve_path`
+    if inverse is None:
+        spectrum = Spectrum(make_S(), y, F, unit, rcond)
+        r, slack = spectrum.residuals(alpha)
+        return spectrum.inverse(alpha), r / slack[:, None]
+    if F is None:
+        r, slack = inverse @ y, xp.linalg.diagonal(inverse)
+        intercept = 0.0 if unit is None else unit**2 / (lift + alpha)
+    else:
+        P = F @ inverse
+        r, slack = y - P @ (F.T @ y), 1 - xp.sum(P * F, axis=1)
+        intercept = 0.0 if unit is None else unit**2
+    return inverse, r / (slack - intercept)[:, None]
+
+
+def conjugate_gradient(matvec, precondition, y, tol, max_iter):
+    """Solve A x = y for each column of y; returns x and the largest relative residual."""
+    xp, _, _ = get_namespace_and_device(y)
+    target = tol * xp.linalg.vector_norm(y, axis=0)
+    x, r = xp.zeros_like(y), y
+    z = p = precondition(r)
+    rz = xp.sum(r * z, axis=0)
+    for _ in range(max_iter):
+        residual = xp.linalg.vector_norm(r, axis=0)
+        if bool(xp.all(residual <= target)):
+            break
+        Ap = matvec(p)
+        step = _ratio(rz, xp.sum(p * Ap, axis=0))
+        x, r = x + step * p, r - step * Ap
+        z = precondition(r)
+        rz, previous = xp.sum(r * z, axis=0), rz
+        p = z + _ratio(rz, previous) * p
+    else:
+        residual = xp.linalg.vector_norm(r, axis=0)
+    return x, float(xp.max(_ratio(residual, xp.linalg.vector_norm(y, axis=0))))
+
+
+def _ratio(a, b):
+    """a / b, and 0 for a column that is solved already."""
+    xp, _, _ = get_namespace_and_device(a)
+    return xp.where(b > 0, a / xp.where(b > 0, b, 1.0), 0.0)
