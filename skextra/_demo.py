@@ -1,0 +1,96 @@
+"""One demonstration a sub-package: real data, our estimator, and what people use today."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
+
+import skextra
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What a sub-package shows; its ``_demo.py`` holds one as ``DEMO``."""
+
+    name: str  # the sub-package
+    task: str  # "regression", "clustering", ...
+    problem: str  # the user's question, in plain words
+    answer: str  # what skextra offers for it, in one line
+    data: str  # the data set
+    load: Callable  # () -> X, y
+    estimator: Callable  # () -> GridSearchCV over a Pipeline with our estimator
+    baseline: Callable  # () -> the same with what people use today
+    baseline_name: str
+    scoring: str  # a scorer of scikit-learn: higher is better
+    plot: Callable  # (ax, Result) draws one panel
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A fitted search, its score on the test rows and the seconds that fit took."""
+
+    search: object
+    score: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one demonstration found."""
+
+    demo: Demo
+    X_test: object
+    y_test: object
+    rows: int
+    ours: Fitted
+    baseline: Fitted
+
+    def row(self):
+        """Return the line of the table."""
+        return {
+            "name": self.demo.name,
+            "task": self.demo.task,
+            "data": self.demo.data,
+            "rows": self.rows,
+            "scoring": self.demo.scoring,
+            "score": self.ours.score,
+            "baseline": self.demo.baseline_name,
+            "baseline_score": self.baseline.score,
+            "fit_seconds": self.ours.seconds,
+            "baseline_fit_seconds": self.baseline.seconds,
+        }
+
+
+def demos():
+    """Return the demonstrations of all sub-packages, by name."""
+    modules = [f"skextra.{name}._demo" for name in skextra.__all__]
+    found = [import_module(module).DEMO for module in modules if find_spec(module)]
+    return {demo.name: demo for demo in found}
+
+
+def run(demo, advance):
+    """Fit our search and the baseline on the same rows; call ``advance`` after each.
+
+    Both get one BLAS thread, which is fair, and steady on a busy machine.
+    """
+    X, y = demo.load()
+    X_train, X_test, y_train, y_test = train_test_split(
+        X, y, test_size=0.25, random_state=0
+    )
+
+    def fit(search):
+        start = time.perf_counter()
+        with threadpool_limits(1):
+            search.fit(X_train, y_train)
+        seconds = time.perf_counter() - start
+        score = get_scorer(demo.scoring)(search, X_test, y_test)
+        advance()
+        return Fitted(search, float(score), seconds)
+
+    ours, baseline = fit(demo.estimator()), fit(demo.baseline())
+    return Result(demo, X_test, y_test, len(X), ours, baseline)
