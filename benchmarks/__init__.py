@@ -1,0 +1,1 @@
+"""Time skextra beside what people use today: ``python -m benchmarks --quick``."""
