@@ -6,9 +6,11 @@ import pkgutil
 import re
 from importlib import import_module
 from pathlib import Path
+from types import FunctionType
 
 import pytest
 from numpydoc.validate import validate
+from sklearn.pipeline import Pipeline
 
 import skextra
 
@@ -38,13 +40,13 @@ def public_names():
 
 
 def written_methods(cls):
-    """Yield the public methods and properties in the source of a class."""
-    for name, member in vars(cls).items():
-        is_ours = inspect.isfunction(member) or isinstance(
-            member, (classmethod, property)
-        )
-        if is_ours and not name.startswith("_"):
-            yield name
+    """Yield the public methods and properties that our own classes give to a class."""
+    ours = [base for base in cls.__mro__ if base.__module__.startswith("skextra.")]
+    kinds = (classmethod, property, FunctionType, type(Pipeline.__dict__["transform"]))
+    for base in ours:
+        for name, member in vars(base).items():
+            if isinstance(member, kinds) and not name.startswith("_"):
+                yield name
 
 
 @pytest.mark.parametrize("path", list(public_names()))
