@@ -112,7 +112,10 @@ def _distances(X, Y):
 def _relu_kernel(X, Y):
     xp, _, _ = get_namespace_and_device(X)
     (U, x_norms), (V, y_norms) = _unit_rows(X, xp), _unit_rows(Y, xp)
-    return _arc_cosine(U, V, 1) * x_norms[:, None] * y_norms[None, :]
+    K = _arc_cosine(U, V, 1)
+    K *= x_norms[:, None]
+    K *= y_norms[None, :]
+    return K
 
 
 def _step_kernel(X, Y):

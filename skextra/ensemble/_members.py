@@ -5,6 +5,7 @@ import warnings
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._array_api import get_namespace_and_device
 
@@ -12,6 +13,7 @@ from skextra.ensemble._features import features
 from skextra.ensemble._kernels import kernel, kernel_diagonal, monte_carlo_error
 from skextra.ensemble._ridge import (
     PositiveDefinite,
+    Spectrum,
     conjugate_gradient,
     leave_one_out,
     regularised,
@@ -90,7 +92,7 @@ def fit_member_cg(rows, weights, phases, alpha, feature_map, factor):
 
     `factor`, of the infinite-width kernel plus alpha I, is the preconditioner. The
     features are made anew in each iteration, a block of columns at a time that stays
-    in the cache, so that F never exists. Returns the member and the residual.
+    in the cache, so that F never exists.
     """
     xp, _, device = get_namespace_and_device(rows.y)
     n_samples, D = rows.X.shape[0], weights.shape[1]
@@ -166,11 +168,14 @@ class Limit:
         return kernel(X, Y, *self._spec)
 
     def centred(self, K):
-        """Centre and weight the columns of K as the training rows are."""
+        """Centre and weight the columns of K, in place, as the training rows are."""
         if self.rows.unit is not None:
             squares = self.rows.unit**2
-            K = K - self._mean + (squares @ self._mean - K @ squares)[:, None]
-        return K * self.rows.root
+            row_means = K @ squares
+            K -= self._mean
+            K += (squares @ self._mean - row_means)[:, None]
+        K *= self.rows.root
+        return K
 
     def standard_error(self):
         """Largest standard error of the entries of an estimated kernel."""
@@ -180,7 +185,10 @@ class Limit:
 
     def gram(self):
         """S of the dual form."""
-        return self.centred(self._K) * self.rows.root[:, None]
+        xp, _, _ = get_namespace_and_device(self.rows.y)
+        S = self.centred(xp.asarray(self._K, copy=True))
+        S *= self.rows.root[:, None]
+        return S
 
     def factor(self, alpha):
         """Cholesky factor of S + alpha I."""
@@ -197,23 +205,32 @@ class Limit:
             intercept = intercept - self._mean @ dual_coef
         return Member(dual_coef, intercept, loo, rank)
 
-    def variance(self, X, alpha, rcond):
+    def solver(self, alpha, rcond):
+        """Function that multiplies by the inverse, or pseudo-inverse, of S + alpha I."""
+        if alpha > 0:
+            try:
+                return self.factor(alpha).solve
+            except np.linalg.LinAlgError:
+                pass  # alpha is below the rounding of S: the spectrum tells them apart
+        rows = self.rows
+        spectrum = Spectrum(self.gram(), rows.y, None, rows.unit, rcond)
+        inverse = spectrum.inverse(alpha)
+        return lambda B: inverse @ B
+
+    def variance(self, X, solve, alpha):
         """Variance of the latent Gaussian process at X, (len(X),).
 
         An unpenalised intercept is a constant of flat prior: it adds alpha / sum(w).
         """
         xp, _, _ = get_namespace_and_device(self.rows.y)
         K = self.kernel(X)
-        k = self.centred(K)
-        solved, _, _ = solve_path(
-            self.gram, k.T, [alpha], None, self.rows.unit, rcond, False
-        )
         prior = kernel_diagonal(xp.astype(X, K.dtype, copy=False), *self._spec)
         if self.rows.unit is not None:
             squares = self.rows.unit**2
             prior = prior - 2 * (K @ squares) + squares @ self._mean
             prior = prior + alpha / xp.sum(self.rows.root**2)
-        return xp.clip(prior - xp.sum(k.T * solved[0, ...], axis=0), 0, None)
+        k = self.centred(K).T
+        return xp.clip(prior - xp.sum(k * solve(k), axis=0), 0, None)
 
     def jackknife(self, alpha, rcond):
         """As `jackknife`, for the member of infinite width."""

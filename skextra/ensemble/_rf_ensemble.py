@@ -335,13 +335,13 @@ class RFEnsembleRegressor(
         ConvergenceWarning
             If conjugate gradients end above their tolerance.
         """
-        self._forget()
         self._validate_width()
         X, y, sample_weight = self._validate_rows(X, y, sample_weight)
+        alphas, select = self._validate_alpha(sample_weight)
+        self._forget()
         self._prepare_inputs(X, sample_weight)
         self.X_fit_, self.y_fit_, self.sample_weight_fit_ = X, y, sample_weight
         rows = self._training_rows()
-        alphas, select = self._validate_alpha(rows.y.shape[0])
 
         n_solves = 1 if math.isinf(self.n_components) else self.n_members
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -463,18 +463,16 @@ class RFEnsembleRegressor(
         self._validate_std(std)
         xp, _, _ = get_namespace_and_device(X)
         if std == "gp":
-            limit = self._limit(self._training_rows())
-            variance = limit.variance(self._inputs(X), self.alpha_, self.rcond)
             y_pred = self._mean_of_members(X)
-            y_std = xp.sqrt(variance)[:, None] * xp.ones_like(y_pred)
+            y_std = self._gp_std(X)[:, None] * xp.ones_like(y_pred)
             return self._as_targets(y_pred), self._as_targets(y_std)
-        members = xp.concat(list(self._blocks_of_members(X)), axis=1)
-        y_pred, y_std = (
-            xp.mean(members, axis=0),
-            xp.std(members, axis=0, correction=1.0),
-        )
+        y_pred, y_std = [], []
+        for members in self._blocks_of_members(X):
+            y_pred.append(xp.mean(members, axis=0))
+            y_std.append(xp.std(members, axis=0, correction=1.0))
+        y_pred, y_std = xp.concat(y_pred), xp.concat(y_std)
         if std == "ensemble":
-            y_std = y_std / math.sqrt(members.shape[0])
+            y_std = y_std / math.sqrt(self.coef_.shape[0])
         return self._as_targets(y_pred), self._as_targets(y_std)
 
     def predict_members(self, X):
@@ -530,8 +528,10 @@ class RFEnsembleRegressor(
         self._target_shape = y.shape[1:]
         return X, xp.astype(y, wide), sample_weight
 
-    def _validate_alpha(self, n_rows):
+    def _validate_alpha(self, sample_weight):
         """The penalties as a list, and whether to choose among them."""
+        xp, _, _ = get_namespace_and_device(sample_weight)
+        n_rows = int(xp.count_nonzero(sample_weight))
         alphas, select = np.asarray(self.alpha), np.ndim(self.alpha) > 0
         if alphas.dtype.kind not in "iuf":
             problem = f"a number or an array of numbers; got {self.alpha!r}"
@@ -581,17 +581,17 @@ class RFEnsembleRegressor(
             raise ValueError(f"std={std!r} needs two members or more; n_members is 1.")
 
     def _require_members(self, what):
-        if math.isinf(self.n_components):
+        if hasattr(self, "dual_coef_"):
             raise ValueError(
                 f"{what} needs members, of which a model of infinite width has none; "
                 "set a finite n_components."
             )
 
     def _forget(self):
-        """Leave nothing of an earlier fit behind."""
-        for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
-        vars(self).pop("_sums", None)
+        """Leave nothing of an earlier fit behind but the names of the features."""
+        for name in list(vars(self)):
+            if name == "_sums" or (name.endswith("_") and not name.endswith("_in_")):
+                delattr(self, name)
 
     def _prepare_inputs(self, X, sample_weight):
         """Centre and scale of the inputs, and the random features."""
@@ -732,7 +732,7 @@ class RFEnsembleRegressor(
     def _blocks_of_members(self, X):
         """Predictions in float64, (n_members, rows of a block, n_targets)."""
         xp, _, _ = get_namespace_and_device(X)
-        if math.isinf(self.n_components):
+        if hasattr(self, "dual_coef_"):
             limit = self._limit(self._training_rows())
             for block in row_blocks(X.shape[0], 24 * self.X_fit_.shape[0]):
                 K = limit.kernel(self._inputs(X[block, :]))

@@ -7,6 +7,8 @@ is the direction of an unpenalised intercept: F and y are orthogonal to it. With
 intercept it is None.
 """
 
+from functools import cached_property
+
 import numpy as np
 from scipy import linalg
 from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_device
@@ -135,9 +137,13 @@ class Spectrum:
             slack = xp.where(interpolated, limit_slack, slack)
         return r, slack
 
+    @cached_property
+    def _squares(self):
+        return self._rows**2
+
     def _apply(self, g):
         """The matrix rows g rows^T: times y, and its diagonal."""
-        return self._rows @ (g[:, None] * self._projected), self._rows**2 @ g
+        return self._rows @ (g[:, None] * self._projected), self._squares @ g
 
 
 def solve_path(make_S, y, alphas, F=None, unit=None, rcond="auto", residuals=False):

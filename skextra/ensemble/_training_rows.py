@@ -1,6 +1,5 @@
 """What a fitted ensemble does with the rows that it was trained on."""
 
-import math
 from numbers import Real
 
 import numpy as np
@@ -43,7 +42,7 @@ class TrainingRowsMixin:
             After `partial_fit`, which keeps no rows.
         """
         X = self._validate_X(X, "predict_infinite")
-        if math.isinf(self.n_components):
+        if hasattr(self, "dual_coef_"):
             return self.predict(X)
         self._require_rows("predict_infinite")
         xp, _, _ = get_namespace_and_device(X)
@@ -60,7 +59,7 @@ class TrainingRowsMixin:
 
         Every member keeps its random features, its `alpha_` and the scaling of the
         inputs; only its output layer would be refitted. It costs about as much as
-        `fit`.
+        `fit` with the dual or primal solver.
 
         Returns
         -------
@@ -140,14 +139,14 @@ class TrainingRowsMixin:
     def effective_ridge_(self):
         """Penalty with which the limit predicts as an average member of this width."""
         check_is_fitted(self)
-        if math.isinf(self.n_components):
+        if hasattr(self, "dual_coef_"):
             return self.alpha_
         if not hasattr(self, "X_fit_"):
             raise AttributeError(self._no_rows("effective_ridge_"))
         xp, _, _ = get_namespace_and_device(self.X_fit_)
         eigenvalues = xp.linalg.eigvalsh(self._limit(self._training_rows()).gram())
         eigenvalues = np.maximum(move_to(eigenvalues, xp=np, device="cpu"), 0)
-        return effective_ridge(eigenvalues, self.n_components, self.alpha_)
+        return effective_ridge(eigenvalues, self.coef_.shape[1], self.alpha_)
 
     def _no_rows(self, what):
         return (
@@ -181,9 +180,20 @@ class TrainingRowsMixin:
             rows, self.feature_map, self.weight_distribution, self._kernel_seed
         )
 
+    def _gp_std(self, X):
+        """Latent standard deviation of the limit's Gaussian process, in float64."""
+        xp, _, _ = get_namespace_and_device(X)
+        limit = self._limit(self._training_rows())
+        solve = limit.solver(self.alpha_, self.rcond)
+        variance = [
+            limit.variance(self._inputs(X[block, :]), solve, self.alpha_)
+            for block in row_blocks(X.shape[0], 32 * self.X_fit_.shape[0])
+        ]
+        return xp.sqrt(xp.concat(variance))
+
     def _jackknives(self, rows):
         """Leave-one-out residuals and influence of each member, or of the limit."""
-        if math.isinf(self.n_components):
+        if hasattr(self, "dual_coef_"):
             yield self._limit(rows).jackknife(self.alpha_, self.rcond)
             return
         dual = self._is_dual(rows)

@@ -325,7 +325,7 @@ def test_gcv_path():
 # -- partial_fit -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [{"alpha": 0.1}, {"n_components": 16, "alpha": 0.0},
+@pytest.mark.parametrize("params", [{"alpha": 0.1}, {"n_components": 16, "alpha": 0.0, "feature_map": "erf"},
                                     {"fit_intercept": False, "alpha": 0.1}])  # fmt: skip
 def test_partial_fit_sums_up_to_fit(params):
     y = np.column_stack([Y, Y + 100])
