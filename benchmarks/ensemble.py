@@ -26,6 +26,7 @@ SIZES = [  # rows, features of a member, members, target, runs
     (2000, 4000, 4, 1.2, 5),
     (20000, 500, 8, 1.2, 5),
 ]
+TUNING = [(200, 3), (500, 3), (1000, 3)]  # rows, runs
 QUICK_SIZES = [(300, 500, 5, 1.5, 3), (2000, 200, 4, 1.2, 3)]
 
 
@@ -34,9 +35,9 @@ def cases(quick):
     return [
         *(bagging(*size) for size in (QUICK_SIZES if quick else SIZES)),
         arithmetic(*((1000, 2000) if quick else (2000, 8000))),
-        tuning(n=200 if quick else 500, runs=1 if quick else 3),
+        *(tuning(n, runs) for n, runs in ([(200, 1)] if quick else TUNING)),
         intervals(n=50 if quick else 200, runs=1 if quick else 3),
-        conjugate_gradients(*((1500, 6000) if quick else (10_000, 40_000))),
+        conjugate_gradients(*((1500, 6000, 2) if quick else (10_000, 40_000, 5))),
         prediction(n=10_000 if quick else 100_000, runs=3 if quick else 5),
         *peers(load_diabetes(return_X_y=True), "diabetes", quick),
         *peers(friedman(300 if quick else 1000), "friedman1", quick),
@@ -140,14 +141,20 @@ def intervals(n, runs):
     )
 
 
-def conjugate_gradients(n, n_components):
-    """The solver for many rows; the quality is R2 on further rows."""
+def conjugate_gradients(n, n_components, n_members):
+    """The solver for many rows, in the setting of its defaults: ReLU features.
+
+    The members share one Cholesky factor; the quality is R2 on further rows.
+    """
     X, y = friedman(n + 500)
     cg, dual = (
-        ours(1, n_components, alpha=1e-2, solver=name) for name in ("cg", "dual")
+        RFEnsembleRegressor(
+            n_members, n_components, alpha=1e-2, solver=name, random_state=0
+        )
+        for name in ("cg", "dual")
     )
     return Case(
-        f'solver="cg", {n} rows, 1 member of width {n_components}',
+        f'solver="cg", {n} rows, {n_members} members of width {n_components}',
         'solver="dual"',
         lambda: cg.fit(X[:n], y[:n]),
         lambda: dual.fit(X[:n], y[:n]),

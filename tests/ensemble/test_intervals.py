@@ -68,6 +68,21 @@ def test_intervals_equal_refits(coverage, fit_intercept, n_components, sample_we
     assert np.isinf(expected).all() == (coverage == 0.96)
 
 
+@pytest.mark.parametrize(("n", "coverage"), [(9, 0.9), (9, 0.8), (19, 0.9), (19, 0.95)])
+def test_ranks_are_safe_from_rounding(n, coverage):
+    """(1 - 0.9) * 10 is a little below 1 in binary, and still the first rank."""
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(n, 2), rng.randn(n)
+    est = fit(X, y, alpha=0.1)
+    ends = est.predict_interval(X_TEST, coverage)
+    loo, at_test = leave_one_out(est, X, y, X_TEST)
+    residuals = np.abs(y - loo)[:, None]
+    rank = round((1 - coverage) * (n + 1))
+    lower = np.sort(at_test - residuals, axis=0)[rank - 1]
+    upper = np.sort(at_test + residuals, axis=0)[-rank]
+    assert_allclose(ends, np.column_stack([lower, upper]), rtol=1e-7, atol=1e-8)
+
+
 def test_ridgeless_intervals_equal_refits():
     for n_components in (6, 40):
         est = fit(alpha=0.0, n_components=n_components, feature_map="erf")

@@ -29,6 +29,8 @@ from skextra.ensemble import (
     rf_kernel,
 )
 from skextra.ensemble._features import FEATURE_MAPS
+from skextra.ensemble._kernels import N_DRAWS, monte_carlo_features
+from skextra.ensemble._members import make_rows
 from tests.ensemble.reference import features, ridge
 
 DIABETES = load_diabetes(return_X_y=True)
@@ -119,6 +121,36 @@ def test_gp_std_with_intercept_is_a_flat_prior_on_a_constant():
     assert_allclose(weighted, repeated, rtol=1e-8)
 
 
+def test_weighted_gp_std_has_noise_of_variance_alpha_over_weight():
+    est = fit(
+        n_components=np.inf,
+        feature_map="erf",
+        alpha=0.2,
+        weight_scale=0.7,
+        sample_weight=W,
+    )
+    spec = {"feature_map": "erf", "weight_scale": 0.7, "bias_scale": 1.0}
+    A, B = X - est.x_offset_, X_TEST - est.x_offset_
+    flat = 1e4
+    k = rf_kernel(B, A, **spec) + flat
+    inverse = np.linalg.inv(rf_kernel(A, **spec) + flat + np.diag(0.2 / W))
+    prior = np.diag(rf_kernel(B, **spec)) + flat
+    variance = prior - np.einsum("ij,jk,ik->i", k, inverse, k)
+    y_pred, y_std = est.predict(X_TEST, return_std=True, std="gp")
+    assert_allclose(y_std, np.sqrt(variance), rtol=1e-3)
+    assert_allclose(y_pred, k @ inverse @ Y, rtol=1e-4, atol=1e-5)
+
+
+def test_gp_std_is_never_nan():
+    repeated, y = np.repeat(X, 3, axis=0), np.repeat(Y, 3)
+    for alpha in (0.0, 1e-14, 1e-10):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RankDeficientWarning)
+            est = fit(repeated, y, n_components=np.inf, feature_map="erf", alpha=alpha)
+        _, y_std = est.predict(repeated, return_std=True, std="gp")
+        assert np.all(y_std >= 0) and y_std.max() < 1e-3
+
+
 @pytest.mark.parametrize("feature_map", ["relu", "erf", "fourier_paired"])
 def test_wide_members_approach_the_limit_at_the_square_root_rate(feature_map):
     widths, errors = [256, 1024, 4096, 16384], []
@@ -181,11 +213,23 @@ def test_conjugate_gradients_warn_when_they_stop_early(monkeypatch):
     monkeypatch.setattr(_members, "CG_ITERATIONS", 1)
     with pytest.warns(ConvergenceWarning, match="after 1 iterations at a relative"):
         fit(solver="cg", alpha=0.1)
+    for residual, n_warnings in ((1.1e-8, 3), (1e-8, 0)):
+        monkeypatch.setattr(
+            _members, "conjugate_gradient", lambda *args, r=residual: (args[2], r)
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fit(solver="cg", alpha=0.1)
+        assert len(caught) == n_warnings
 
 
 def test_monte_carlo_kernel_reports_its_error():
     est = fit(n_components=np.inf, weight_distribution="laplace", alpha=0.1)
-    assert 0 < est.kernel_standard_error_ < 0.05
+    rows = make_rows(est._inputs(X), Y[:, None], np.ones(40), True)
+    phi = monte_carlo_features(rows.X, "relu", "laplace", est._kernel_seed)
+    products = phi[:, None, :] * phi[None, :, :] * N_DRAWS
+    error = products.std(axis=2).max() / np.sqrt(N_DRAWS)
+    assert_allclose(est.kernel_standard_error_, error, rtol=1e-8)
     assert not hasattr(fit(n_components=np.inf), "kernel_standard_error_")
     wide = fit(n_members=4, n_components=8192, weight_distribution="laplace", alpha=0.1)
     assert np.abs(est.predict(X_TEST) - wide.predict(X_TEST)).max() < 0.2
@@ -325,8 +369,14 @@ def test_gcv_path():
 # -- partial_fit -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("params", [{"alpha": 0.1}, {"n_components": 16, "alpha": 0.0, "feature_map": "erf"},
-                                    {"fit_intercept": False, "alpha": 0.1}])  # fmt: skip
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"alpha": 0.1},
+        {"n_components": 16, "alpha": 0.0, "feature_map": "erf"},
+        {"fit_intercept": False, "alpha": 0.1},
+    ],
+)
 def test_partial_fit_sums_up_to_fit(params):
     y = np.column_stack([Y, Y + 100])
     batch = RFEnsembleRegressor(3, 64, random_state=0).set_params(**params)

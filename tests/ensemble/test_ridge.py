@@ -122,7 +122,7 @@ def test_ridgeless_is_the_minimum_norm_solution(dual):
 def test_rank_and_cut_off():
     rng = np.random.RandomState(0)
     Q = np.linalg.qr(rng.randn(8, 8))[0]
-    S = (Q * [1.0, 0.5, 1e-3, 1e-6, 1e-18, 0, 0, 0]) @ Q.T
+    S = (Q * [1.0, 0.5, 1e-3, 1e-13, 1e-18, 0, 0, 0]) @ Q.T
     y = rng.randn(8, 1)
     assert Spectrum(S.copy(), y).rank == 4
     assert Spectrum(S.copy(), y, rcond=1e-4).rank == 3
@@ -130,6 +130,15 @@ def test_rank_and_cut_off():
         Spectrum(S.copy(), y, rcond=0.1).solve(0.0),
         Q[:, :2] @ ((Q[:, :2].T @ y) / [[1.0], [0.5]]),
     )
+
+
+def test_no_alpha_is_too_small():
+    S, y = np.diag([1e-12, 1.0]), np.ones((2, 1))
+    for alpha in (1e-12, 1e-15):
+        expected = 1 / np.array([1e-12 + alpha, 1 + alpha])
+        assert_allclose(Spectrum(S.copy(), y).solve(alpha)[:, 0], expected, rtol=1e-12)
+        coef, _, _ = solve_path(lambda: S.copy(), y, [alpha])
+        assert_allclose(coef[0, :, 0], expected, rtol=1e-12)
 
 
 def test_matrix_that_is_singular_to_rounding_goes_to_the_spectrum():
