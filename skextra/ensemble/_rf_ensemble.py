@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import LinAlgWarning
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._array_api import (
     _max_precision_float_dtype,
@@ -35,7 +36,13 @@ from skextra.ensemble._features import (
 from skextra.ensemble._incremental import add_batch, fit_member_by_blocks, solve_sums
 from skextra.ensemble._inputs import as_matrix, centre_and_scale, scaled_inputs
 from skextra.ensemble._kernels import is_monte_carlo
-from skextra.ensemble._members import fit_member, fit_member_cg, score_path
+from skextra.ensemble._members import (
+    CG_ITERATIONS,
+    CG_TOLERANCE,
+    fit_member,
+    fit_member_cg,
+    score_path,
+)
 from skextra.ensemble._training_rows import TrainingRowsMixin
 from skextra.utils import DocLinkMixin, row_blocks, run_parallel
 
@@ -359,7 +366,7 @@ class RFEnsembleRegressor(
             ):
                 break
         vars(self).update(self._fitted(solved, alphas, rows))
-        self._warn_of_rank(rows)
+        self._warn(solved, rows)
         fit_task.call_on_fit_task_end(
             estimator=self, reconstruction_attributes={}, **data
         )
@@ -675,19 +682,25 @@ class RFEnsembleRegressor(
                 "solver='dual'."
             ) from error
 
-    def _warn_of_rank(self, rows):
-        """A ridgeless fit is as stable as its rank is full."""
-        if self.alpha_ > 0:
-            return
+    def _warn(self, solved, rows):
+        """Say where the solution is not what it should be."""
+        residual = max(member.cg_residual for member in solved)
+        if residual > CG_TOLERANCE:
+            warnings.warn(
+                f"Conjugate gradients stopped after {CG_ITERATIONS} iterations at a "
+                f"relative residual of {residual:.1e}, above {CG_TOLERANCE:.0e}. Raise "
+                "alpha, or use solver='dual'.",
+                ConvergenceWarning,
+                stacklevel=5,  # past fit and its two decorators
+            )
         full = min(rows.y.shape[0] - self.fit_intercept, self.n_components)
-        lowest = int(get_namespace_and_device(self.rank_)[0].min(self.rank_))
-        if lowest < full:
+        if self.alpha_ == 0 and (lowest := min(m.rank for m in solved)) < full:
             warnings.warn(
                 f"The ridgeless fit (alpha=0) has features of rank {lowest}, below the "
                 f"full rank of {full}; eigenvalues below the cut-off rcond count as "
                 "zero. Repeated rows do this, and inactive features.",
                 RankDeficientWarning,
-                stacklevel=5,  # past fit and its two decorators
+                stacklevel=5,
             )
 
     def _fitted(self, solved, alphas, rows):
