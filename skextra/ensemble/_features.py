@@ -81,6 +81,8 @@ def activate(Z, phases, feature_map):
                 "feature_map must be elementwise: it was given an array of shape "
                 f"{Z.shape} and returned {getattr(phi, 'shape', type(phi).__name__)}."
             )
+        if not bool(xp.all(xp.isfinite(phi))):
+            raise ValueError("feature_map returned NaN or infinity for finite input.")
         return phi
     if feature_map in FOURIER_MAPS and in_numpy:
         _numba.cosine_features(Z, phases)

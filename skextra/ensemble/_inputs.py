@@ -15,10 +15,13 @@ def centre_and_scale(X, sample_weight, center):
     epsilon = float(xp.finfo(X.dtype).eps)
     X = xp.astype(X, share.dtype, copy=False)
     mean = share @ X
-    variance = float(xp.mean(share @ (X - mean) ** 2))
-    rounding = X.shape[0] * epsilon * float(xp.max(xp.abs(mean)))
-    constant = variance <= rounding**2
-    scale = 1.0 if constant else 1 / math.sqrt(X.shape[1] * variance)
+    X = X - mean
+    spread = float(xp.max(xp.abs(X)))
+    if spread <= X.shape[0] * epsilon * float(xp.max(xp.abs(mean))):
+        scale = 1.0
+    else:  # divided by the spread first: squares must neither over- nor underflow
+        variance = float(xp.mean(share @ (X / spread) ** 2))
+        scale = 1 / spread / math.sqrt(X.shape[1] * variance)
     return (mean if center else xp.zeros_like(mean)), scale
 
 

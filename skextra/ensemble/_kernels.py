@@ -72,10 +72,9 @@ def monte_carlo_features(X, feature_map, weight_distribution, seed):
     return features(X, weights, phases, feature_map) / math.sqrt(N_DRAWS)
 
 
-def monte_carlo_error(X, feature_map, weight_distribution, seed):
-    """Largest standard error of the entries of the estimated kernel matrix of X."""
-    xp, _, _ = get_namespace_and_device(X)
-    phi = monte_carlo_features(X, feature_map, weight_distribution, seed)
+def monte_carlo_error(phi):
+    """Largest standard error of the entries of the kernel matrix phi phi^T."""
+    xp, _, _ = get_namespace_and_device(phi)
     variance = phi**2 @ (phi**2).T - (phi @ phi.T) ** 2 / N_DRAWS
     return float(xp.sqrt(xp.max(variance)))
 

@@ -4,17 +4,22 @@ import math
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
 from sklearn.utils._array_api import get_namespace_and_device
 
 from skextra.ensemble._features import features
-from skextra.ensemble._kernels import kernel, kernel_diagonal, monte_carlo_error
+from skextra.ensemble._kernels import (
+    N_DRAWS,
+    is_monte_carlo,
+    kernel,
+    kernel_diagonal,
+    monte_carlo_error,
+    monte_carlo_features,
+)
 from skextra.ensemble._ridge import (
-    PositiveDefinite,
     Spectrum,
     conjugate_gradient,
+    factorise,
     leave_one_out,
-    regularised,
     solve_path,
 )
 from skextra.utils import row_blocks
@@ -65,13 +70,26 @@ def member_features(rows, weights, phases, feature_map):
     if rows.unit is not None:
         mean = rows.unit**2 @ F
         F -= mean
+        if _is_rounding(F, mean):
+            F *= 0.0
     F *= (rows.root / math.sqrt(F.shape[1]))[:, None]
     return F, mean / math.sqrt(F.shape[1])
+
+
+def _is_rounding(F, mean):
+    """Whether centring left nothing of the features: the rows are all alike."""
+    xp, _, _ = get_namespace_and_device(F)
+    norm = xp.linalg.vector_norm
+    noise = F.shape[0] * float(xp.finfo(F.dtype).eps) * float(norm(mean))
+    # a look at one row spares the pass over all of them
+    alike = float(norm(F[0, :])) <= noise
+    return alike and float(norm(F)) <= noise * math.sqrt(F.shape[0])
 
 
 def fit_member(rows, weights, phases, alphas, feature_map, dual, rcond, residuals):
     """Fit one member for each alpha; `dual` solves N x N systems, else D x D."""
     F, mean = member_features(rows, weights, phases, feature_map)
+    dual = dual and 0.0 not in alphas  # ridgeless coefficients come from F itself
     coef, loo, rank = solve_path(
         (lambda: F @ F.T) if dual else (lambda: F.T @ F),
         rows.y,
@@ -118,9 +136,12 @@ def fit_member_cg(rows, weights, phases, alpha, feature_map, factor):
     if rows.unit is not None:
         for block, Phi in column_blocks():
             mean[block] = rows.unit**2 @ Phi
+    size = xp.max(xp.abs(rows.y), axis=0)
+    size = xp.where(size > 0, size, 1.0)  # squares must neither over- nor underflow
     a, residual = conjugate_gradient(
-        matvec, factor.solve, rows.y, CG_TOLERANCE, CG_ITERATIONS
+        matvec, factor.solve, rows.y / size, CG_TOLERANCE, CG_ITERATIONS
     )
+    a *= size
     v = rows.root[:, None] * a
     total = xp.sum(v, axis=0)
     coef = xp.concat([transposed(*pair, v, total) for pair in column_blocks()])
@@ -155,8 +176,23 @@ class Limit:
     def kernel(self, X):
         """Kernel between rows of X and the training rows, (len(X), N)."""
         xp, _, _ = get_namespace_and_device(X)
-        X, Y = (xp.astype(A, self.rows.y.dtype, copy=False) for A in (X, self.rows.X))
+        dtype = self.rows.y.dtype
+        X, Y = (xp.astype(A, dtype, copy=False) for A in (X, self.rows.X))
+        if is_monte_carlo(*self._spec[:2]):
+            return monte_carlo_features(X, *self._spec) @ self._monte_carlo.T
         return kernel(X, Y, *self._spec)
+
+    @cached_property
+    def _monte_carlo(self):
+        xp, _, _ = get_namespace_and_device(self.rows.y)
+        X = xp.astype(self.rows.X, self.rows.y.dtype, copy=False)
+        return monte_carlo_features(X, *self._spec)
+
+    @property
+    def row_bytes(self):
+        """Memory that a row takes in `kernel` and what follows."""
+        n_draws = N_DRAWS if is_monte_carlo(*self._spec[:2]) else 0
+        return 32 * self.rows.y.shape[0] + 16 * n_draws
 
     def centred(self, K):
         """Centre and weight the columns of K, in place, as the training rows are."""
@@ -170,20 +206,23 @@ class Limit:
 
     def standard_error(self):
         """Largest standard error of the entries of an estimated kernel."""
-        xp, _, _ = get_namespace_and_device(self.rows.y)
-        X = xp.astype(self.rows.X, self.rows.y.dtype, copy=False)
-        return monte_carlo_error(X, *self._spec)
+        return monte_carlo_error(self._monte_carlo)
 
     def gram(self):
         """S of the dual form."""
         xp, _, _ = get_namespace_and_device(self.rows.y)
         S = self.centred(xp.asarray(self._K, copy=True))
         S *= self.rows.root[:, None]
+        size = float(xp.sum(xp.linalg.diagonal(self._K) * self.rows.root**2))
+        noise = S.shape[0] * float(xp.finfo(S.dtype).eps) * size
+        if self.rows.unit is not None and float(xp.linalg.trace(S)) <= noise:
+            S *= 0.0  # the rows are all alike, up to rounding
         return S
 
     def factor(self, alpha):
-        """Cholesky factor of S + alpha I."""
-        return PositiveDefinite(regularised(self.gram(), alpha, self.rows.unit)[0])
+        """Cholesky factor of S + alpha I, or None below the rounding of S."""
+        factor = factorise(self.gram, alpha, self.rows.unit)
+        return factor and factor[0]
 
     def fit(self, alphas, rcond, residuals):
         """Dual coefficients for each alpha."""
@@ -198,14 +237,10 @@ class Limit:
 
     def solver(self, alpha, rcond):
         """Function that multiplies by the inverse, or pseudo-inverse, of S + alpha I."""
-        if alpha > 0:
-            try:
-                return self.factor(alpha).solve
-            except np.linalg.LinAlgError:
-                pass  # alpha is below the rounding of S: the spectrum tells them apart
+        if factor := self.factor(alpha):
+            return factor.solve
         rows = self.rows
-        spectrum = Spectrum(self.gram(), rows.y, None, rows.unit, rcond)
-        inverse = spectrum.inverse(alpha)
+        inverse = Spectrum(self.gram, rows.y, None, rows.unit, rcond).operator(alpha)
         return lambda B: inverse @ B
 
     def variance(self, X, solve, alpha):
@@ -226,7 +261,7 @@ class Limit:
     def jackknife(self, alpha, rcond):
         """As `jackknife`, for the member of infinite width."""
         rows = self.rows
-        inverse, loo = leave_one_out(self.gram, rows.y, alpha, None, rows.unit, rcond)
+        loo, inverse = leave_one_out(self.gram, rows.y, alpha, None, rows.unit, rcond)
         return loo, lambda X: self.centred(self.kernel(X)) @ inverse
 
 
@@ -238,7 +273,8 @@ def jackknife(rows, weights, phases, alpha, feature_map, dual, rcond):
     intercept's share. The member without row i predicts mu(x) - H_i(x) residual_i.
     """
     F, mean = member_features(rows, weights, phases, feature_map)
-    inverse, loo = leave_one_out(
+    dual = dual and alpha > 0
+    loo, operator = leave_one_out(
         (lambda: F @ F.T) if dual else (lambda: F.T @ F),
         rows.y,
         alpha,
@@ -246,7 +282,7 @@ def jackknife(rows, weights, phases, alpha, feature_map, dual, rcond):
         rows.unit,
         rcond,
     )
-    P = F.T @ inverse if dual else inverse @ F.T
+    P = F.T @ operator if dual else operator
 
     def influence(X):
         xp, _, _ = get_namespace_and_device(X)

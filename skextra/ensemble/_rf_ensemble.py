@@ -46,6 +46,18 @@ from skextra.ensemble._members import (
 from skextra.ensemble._training_rows import TrainingRowsMixin
 from skextra.utils import DocLinkMixin, row_blocks, run_parallel
 
+# What the fitted model is made of: later changes of these must not reach it.
+FIXED = (
+    "n_members",
+    "n_components",
+    "feature_map",
+    "weight_distribution",
+    "weight_scale",
+    "bias_scale",
+    "center",
+    "fit_intercept",
+    "dtype",
+)
 CG_FROM = 5000  # rows from which solver="auto" prefers conjugate gradients
 
 
@@ -343,12 +355,17 @@ class RFEnsembleRegressor(
             If conjugate gradients end above their tolerance.
         """
         self._validate_width()
+        alphas, select = self._validate_alpha()
         X, y, sample_weight = self._validate_rows(X, y, sample_weight)
-        alphas, select = self._validate_alpha(sample_weight)
         self._forget()
-        self._prepare_inputs(X, sample_weight)
+        self._prepare_inputs(X, y, sample_weight)
         self.X_fit_, self.y_fit_, self.sample_weight_fit_ = X, y, sample_weight
         rows = self._training_rows()
+        if select and rows.y.shape[0] < 2:
+            raise ValueError(
+                "An array of alpha needs at least 2 rows of positive weight; got "
+                f"n_samples={rows.y.shape[0]}."
+            )
 
         n_solves = 1 if math.isinf(self.n_components) else self.n_members
         data = {"X": X, "y": y, "metadata": {"sample_weight": sample_weight}}
@@ -380,7 +397,8 @@ class RFEnsembleRegressor(
         Each member keeps sums of the size of its features, not the rows, so what
         needs the training rows (leave-one-out, intervals, the infinite width) is not
         available. The centre and the scale of the inputs are those of the first
-        batch: the order of the batches matters as far as it changes the first one.
+        batch, which should have more than a few rows: the order of the batches matters
+        as far as it changes the first one.
 
         Parameters
         ----------
@@ -401,32 +419,36 @@ class RFEnsembleRegressor(
         Raises
         ------
         ValueError
-            If `alpha` is an array, or if the batch does not have the columns and the
-            targets of the earlier ones. An infinite `n_components` has no such
-            method.
+            If `alpha` is an array, if the batch does not have the columns and the
+            targets of the earlier ones, or if a parameter other than `alpha`, `rcond`
+            and `n_jobs` has changed since the first one. An infinite `n_components`
+            has no such method.
         """
-        if np.ndim(self.alpha):
+        self._validate_params()  # scikit-learn does so for the first batch only
+        self._validate_width()
+        alphas, select = self._validate_alpha()
+        if select:
             raise ValueError(
                 "partial_fit cannot choose among several alpha, because it does not "
                 f"keep the rows; got {self.alpha!r}."
             )
-        self._validate_width()
-        first = not hasattr(self, "weights_")
+        first = not hasattr(self, "intercept_")
+        if not first:
+            self._validate_continuation()
         X, y, sample_weight = self._validate_rows(X, y, sample_weight, reset=first)
-        batches = [(X, y, sample_weight)]
         if first:
-            self._prepare_inputs(X, sample_weight)
-        if hasattr(self, "X_fit_"):  # go on from where fit ended
-            fitted = self.X_fit_, self.y_fit_, self.sample_weight_fit_
-            batches.insert(0, fitted)
+            self._forget()
+            self._prepare_inputs(X, y, sample_weight)
+        elif hasattr(self, "X_fit_"):  # go on from where fit ended
+            self._add_batch(self.X_fit_, self.y_fit_, self.sample_weight_fit_)
             del self.X_fit_, self.y_fit_, self.sample_weight_fit_
-        for batch in batches:
-            self._add_batch(*batch)
+        self._add_batch(X, y, sample_weight)
+        fit_intercept = self._fixed["fit_intercept"]
         members = [
-            solve_sums(sums, float(self.alpha), self.fit_intercept, self.rcond)
+            solve_sums(sums, alphas[0], fit_intercept, self.rcond)
             for sums in self._sums
         ]
-        vars(self).update(self._fitted(members, [float(self.alpha)], None))
+        vars(self).update(self._fitted(members, alphas, None))
         return self
 
     def predict(self, X, return_std=False, std="members"):
@@ -535,11 +557,13 @@ class RFEnsembleRegressor(
         self._target_shape = y.shape[1:]
         return X, xp.astype(y, wide), sample_weight
 
-    def _validate_alpha(self, sample_weight):
+    def _validate_alpha(self):
         """The penalties as a list, and whether to choose among them."""
-        xp, _, _ = get_namespace_and_device(sample_weight)
-        n_rows = int(xp.count_nonzero(sample_weight))
-        alphas, select = np.asarray(self.alpha), np.ndim(self.alpha) > 0
+        try:
+            alphas = np.asarray(self.alpha)
+        except ValueError as error:
+            raise ValueError(f"alpha must be 1-D; got {self.alpha!r}.") from error
+        select = alphas.ndim > 0
         if alphas.dtype.kind not in "iuf":
             problem = f"a number or an array of numbers; got {self.alpha!r}"
         elif alphas.ndim > 1 or alphas.size == 0:
@@ -553,8 +577,6 @@ class RFEnsembleRegressor(
             )
         elif self.solver == "cg" and (select or alphas == 0):
             problem = f"one number above 0 for solver='cg'; got {self.alpha!r}"
-        elif select and n_rows < 2:
-            problem = f"one number when n_samples={n_rows}; got {self.alpha!r}"
         else:
             return alphas.astype(float).reshape(-1).tolist(), select
         raise ValueError(f"alpha must be {problem}.")
@@ -569,6 +591,22 @@ class RFEnsembleRegressor(
         if math.isinf(self.n_components) and self.solver in ("primal", "cg"):
             raise ValueError(
                 f"n_components=inf needs solver='auto' or 'dual'; got {self.solver!r}."
+            )
+
+    def _validate_continuation(self):
+        """Refuse a batch for which the sums so far would be of another model."""
+        changed = {
+            name: (value, getattr(self, name))
+            for name, value in self._fixed.items()
+            if getattr(self, name) is not value and getattr(self, name) != value
+        }
+        if changed or hasattr(self, "dual_coef_"):
+            words = [
+                f"{name}={new!r}, was {old!r}" for name, (old, new) in changed.items()
+            ]
+            raise ValueError(
+                "partial_fit continues the model of the first batch, whose parameters "
+                f"must not change; got {'; '.join(words)}. Use a clone."
             )
 
     def _validate_X(self, X, method):
@@ -600,13 +638,22 @@ class RFEnsembleRegressor(
             if name == "_sums" or (name.endswith("_") and not name.endswith("_in_")):
                 delattr(self, name)
 
-    def _prepare_inputs(self, X, sample_weight):
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "intercept_")
+
+    def __dir__(self):
+        # The HTML view reads every attribute that is listed, and this one is slow.
+        return [name for name in super().__dir__() if name != "effective_ridge_"]
+
+    def _prepare_inputs(self, X, y, sample_weight):
         """Centre and scale of the inputs, and the random features."""
         xp, _, device = get_namespace_and_device(X)
+        self._fixed = {name: getattr(self, name) for name in FIXED}
         self.x_offset_, scale = centre_and_scale(X, sample_weight, self.center)
         self.weight_scale_ = scale if self.weight_scale == "auto" else self.weight_scale
         narrow = X.dtype == xp.float32
-        self._output_dtype = "float32" if narrow else "float64"
+        fits = float(xp.max(xp.abs(y))) < 1e-3 * float(xp.finfo(xp.float32).max)
+        self._output_dtype = "float32" if narrow and fits else "float64"
         self._feature_dtype = "float32" if narrow else self.dtype
         rng = check_random_state(self.random_state)
         if not math.isinf(self.n_components):
@@ -628,7 +675,8 @@ class RFEnsembleRegressor(
 
     def _inputs(self, X):
         """The paper's x~ of validated rows."""
-        constant = None if self.feature_map in FOURIER_MAPS else self.bias_scale
+        fourier = self._fixed["feature_map"] in FOURIER_MAPS
+        constant = None if fourier else self._fixed["bias_scale"]
         return scaled_inputs(
             X, self.x_offset_, self.weight_scale_, constant, self._feature_dtype
         )
@@ -641,7 +689,7 @@ class RFEnsembleRegressor(
 
     def _is_dual(self, rows):
         if self.solver == "auto":
-            return self.n_components >= rows.y.shape[0]
+            return self._fixed["n_components"] >= rows.y.shape[0]
         return self.solver != "primal"
 
     def _solve(self, rows, alphas, select):
@@ -671,21 +719,19 @@ class RFEnsembleRegressor(
         automatic = self.solver == "auto" and wide and not select and alphas[0] > 0
         if not automatic and self.solver != "cg":
             return None
-        try:
-            return self._limit(rows).factor(alphas[0])
-        except np.linalg.LinAlgError as error:
-            if automatic:
-                return None
+        factor = self._limit(rows).factor(alphas[0])
+        if factor is None and not automatic:
             raise ValueError(
                 f"alpha={alphas[0]} is too small for solver='cg': the kernel plus "
                 "alpha is singular to machine precision. Raise alpha, or use "
                 "solver='dual'."
-            ) from error
+            )
+        return factor
 
     def _warn(self, solved, rows):
         """Say where the solution is not what it should be."""
         residual = max(member.cg_residual for member in solved)
-        if residual > CG_TOLERANCE:
+        if not residual <= CG_TOLERANCE:  # NaN is not
             warnings.warn(
                 f"Conjugate gradients stopped after {CG_ITERATIONS} iterations at a "
                 f"relative residual of {residual:.1e}, above {CG_TOLERANCE:.0e}. Raise "
@@ -709,6 +755,12 @@ class RFEnsembleRegressor(
         fitted, best = {}, 0
         if solved[0].residuals is not None:
             path = score_path(solved, rows, self.alpha_selection)
+            if not bool(xp.all(xp.isfinite(path))):
+                raise ValueError(
+                    f"alpha={self.alpha!r} has {self.alpha_selection} errors that are "
+                    f"no finite numbers, {path}: leave out very small values, or bring "
+                    "y and sample_weight nearer to 1."
+                )
             fitted["loo_score_path_"], best = path, int(xp.argmin(path))
         fitted["alpha_"] = alphas[best]
         fitted["intercept_"] = xp.stack([m.intercept[best, ...] for m in solved])
@@ -736,8 +788,8 @@ class RFEnsembleRegressor(
                 sample_weight,
                 weights,
                 phases,
-                self.feature_map,
-                self.fit_intercept,
+                self._fixed["feature_map"],
+                self._fixed["fit_intercept"],
             )
             for sums, (weights, phases) in zip(previous, self._members(), strict=True)
         ]
@@ -747,7 +799,7 @@ class RFEnsembleRegressor(
         xp, _, _ = get_namespace_and_device(X)
         if hasattr(self, "dual_coef_"):
             limit = self._limit(self._training_rows())
-            for block in row_blocks(X.shape[0], 24 * self.X_fit_.shape[0]):
+            for block in row_blocks(X.shape[0], limit.row_bytes):
                 K = limit.kernel(self._inputs(X[block, :]))
                 yield (K @ self.dual_coef_ + self.intercept_)[None, ...]
             return
@@ -756,7 +808,7 @@ class RFEnsembleRegressor(
             inputs = self._inputs(X[block, :])
             predictions = []
             for m, (weights, phases) in enumerate(self._members()):
-                Phi = features(inputs, weights, phases, self.feature_map)
+                Phi = features(inputs, weights, phases, self._fixed["feature_map"])
                 Phi = xp.astype(Phi, scaled.dtype, copy=False)
                 predictions.append(Phi @ scaled[m, ...] + self.intercept_[m, :])
             yield xp.stack(predictions)

@@ -43,11 +43,18 @@ class PositiveDefinite:
         return xp.linalg.solve(self._factor.mT, xp.linalg.solve(self._factor, B))
 
 
-def regularised(S, alpha, unit=None):
+def rounding(S):
+    """The alpha up to which a solution with S + alpha I is lost in its rounding."""
+    xp, _, _ = get_namespace_and_device(S)
+    epsilon = float(xp.finfo(S.dtype).eps)
+    return S.shape[0] * epsilon * (float(xp.linalg.trace(S)) or 1.0)
+
+
+def regularise(S, alpha, unit=None):
     """Add alpha I to S, in place, and for an intercept a multiple of unit unit^T.
 
     S is singular along `unit`. With that one eigenvalue lifted above the others the
-    matrix is as well conditioned as the problem, and the lift, returned as well, is
+    matrix is as well conditioned as the problem, and the lift, which is returned, is
     easy to take out of the inverse again.
     """
     xp, _, device = get_namespace_and_device(S)
@@ -59,16 +66,33 @@ def regularised(S, alpha, unit=None):
         S.flat[:: S.shape[0] + 1] += alpha
     else:
         S += alpha * xp.eye(S.shape[0], dtype=S.dtype, device=device)
-    return S, lift
+    return lift
+
+
+def factorise(make_S, alpha, unit=None):
+    """Cholesky factor of the regularised S and its lift; None below the rounding of S.
+
+    `make_S` returns S in memory of its own.
+    """
+    if alpha == 0:
+        return None
+    S = make_S()
+    if alpha <= rounding(S):
+        return None
+    lift = regularise(S, alpha, unit)
+    try:
+        return PositiveDefinite(S), lift
+    except np.linalg.LinAlgError:
+        return None
 
 
 class Spectrum:
-    """Eigen-decomposition that gives the solution for every alpha.
+    """Decomposition of one member that gives the solution for every alpha.
 
     Parameters
     ----------
-    S : array of shape (N, N) or (D, D)
-        Dual or primal matrix; overwritten.
+    make_S : callable
+        Returns the dual or primal matrix in memory of its own.
     y : array of shape (N, t)
         Targets.
     F : array of shape (N, D) or None
@@ -78,42 +102,53 @@ class Spectrum:
     rcond : float or "auto"
         Eigenvalues up to `rcond` times the largest one count as zero when alpha is 0;
         "auto" is N times the machine epsilon.
+    ridgeless : bool
+        Whether alpha will be 0. With F, the singular values of F are found then,
+        because S has only half of their digits.
     """
 
-    def __init__(self, S, y, F=None, unit=None, rcond="auto"):
-        xp, _, _ = get_namespace_and_device(S)
+    def __init__(self, make_S, y, F=None, unit=None, rcond="auto", ridgeless=False):
+        xp, _, _ = get_namespace_and_device(y)
         self._dual, self._y, self._unit = F is None, y, unit
-        if self._dual and unit is not None:
-            d, Q = xp.linalg.eigh(regularised(S, 0.0, unit)[0])
-            d, Q = d[:-1], Q[:, :-1]  # without the lifted one
+        self._tolerance = y.shape[0] * float(xp.finfo(y.dtype).eps)
+        if F is not None and ridgeless:
+            U, s, Vt = xp.linalg.svd(F, full_matrices=False)
+            d, Q, self._rows = s**2, Vt.T, U * s
+            self._rounding = self._tolerance * (float(xp.sum(d)) or 1.0)
         else:
+            S = make_S()
+            self._rounding, empty = rounding(S), float(xp.linalg.trace(S)) == 0
+            if self._dual:
+                regularise(S, 0.0, unit)
             d, Q = xp.linalg.eigh(S)
+            if self._dual and unit is not None:  # without the lifted one
+                d, Q = d[:-1], Q[:, :-1]
+            if empty:  # beside the lifted one there is only its rounding
+                d *= 0.0
+            self._rows = Q if self._dual else F @ Q
         self.eigenvalues, self.vectors = xp.clip(d, 0, None), Q
-        self._rows = Q if self._dual else F @ Q
-        self._projected = self._rows.T @ y
-        self._tolerance = y.shape[0] * float(xp.finfo(S.dtype).eps)
-        largest = float(self.eigenvalues[-1]) if d.shape[0] else 0.0
+        largest = float(xp.max(d)) if d.shape[0] else 0.0
         self._kept = self.eigenvalues > largest * (
             self._tolerance if rcond == "auto" else rcond
         )
         self.rank = int(xp.count_nonzero(self._kept))
+        self._interpolates = self.rank >= y.shape[0] - (unit is not None)
 
     def filter(self, alpha):
-        """1 / (d + alpha); for alpha = 0 the pseudo-inverse of d."""
+        """1 / (d + alpha); below the rounding of S, 0 where d is zero for it."""
         xp, _, _ = get_namespace_and_device(self.eigenvalues)
-        if alpha > 0:
+        if alpha > self._rounding:
             return 1 / (self.eigenvalues + alpha)
-        return xp.where(
-            self._kept, 1 / xp.where(self._kept, self.eigenvalues, 1.0), 0.0
-        )
+        d = xp.where(self._kept, self.eigenvalues + alpha, 1.0)
+        return xp.where(self._kept, 1 / d, 0.0)
 
     def solve(self, alpha):
         """Dual or primal coefficients, (N or D, t)."""
         return self.vectors @ (self.filter(alpha)[:, None] * self._projected)
 
-    def inverse(self, alpha):
-        """(S + alpha I)^{-1}, for alpha = 0 the pseudo-inverse."""
-        return (self.vectors * self.filter(alpha)) @ self.vectors.T
+    def operator(self, alpha):
+        """Matrix that takes y to the coefficients: dual (N, N), primal (D, N)."""
+        return (self.vectors * self.filter(alpha)) @ self._rows.T
 
     def residuals(self, alpha):
         """Residuals (N, t) and 1 - leverages (N,): their ratio is the leave-one-out one.
@@ -121,21 +156,30 @@ class Spectrum:
         Rows that a ridgeless fit interpolates have 0 / 0 there; they get the limit for
         alpha to 0, numerator and denominator both divided by alpha.
         """
-        if alpha > 0 and self._dual:  # r = alpha C y, 1 - h = alpha C_ii
-            r, slack = self._apply(self.filter(alpha))
-            return alpha * r, alpha * slack
         xp, _, _ = get_namespace_and_device(self._y)
+        if self._dual:
+            norms = 1.0
+        else:  # of the columns of `_rows`
+            norms = xp.where(self._kept, self.eigenvalues, 1.0)
+        if alpha > 0 and (self._dual or self._interpolates):
+            # r = alpha C y, 1 - h = alpha C_ii
+            r, slack = self._apply(1 / (self.eigenvalues + alpha) / norms)
+            return alpha * r, alpha * slack
         g = self.filter(alpha)
-        fitted, leverage = self._apply(g * self.eigenvalues if self._dual else g)
+        fitted, leverage = self._apply(g * self.eigenvalues / norms)
         r, slack = self._y - fitted, 1 - leverage
         if self._unit is not None:
             slack = slack - self._unit**2
         if alpha == 0:
-            limit_r, limit_slack = self._apply(g if self._dual else g**2)
-            interpolated = slack <= self._tolerance
+            limit_r, limit_slack = self._apply(g / norms)
+            interpolated = (slack <= 100 * self._tolerance) | self._interpolates
             r = xp.where(interpolated[:, None], limit_r, r)
             slack = xp.where(interpolated, limit_slack, slack)
         return r, slack
+
+    @cached_property
+    def _projected(self):
+        return self._rows.T @ self._y
 
     @cached_property
     def _squares(self):
@@ -149,20 +193,16 @@ class Spectrum:
 def solve_path(make_S, y, alphas, F=None, unit=None, rcond="auto", residuals=False):
     """Coefficients for each alpha; with `residuals`, also what leave-one-out needs.
 
-    `make_S` returns S in memory of its own. One positive alpha takes a Cholesky
-    factor; a ridgeless fit, a path or a matrix that is singular to machine precision
-    takes one eigen-decomposition. Returns the coefficients (n_alphas, N or D, t), the
-    stacked `Spectrum.residuals` or None, and the rank or None.
+    One positive alpha takes a Cholesky factor; a ridgeless fit, a path or an alpha
+    below the rounding of S takes one `Spectrum`. Returns the coefficients
+    (n_alphas, N or D, t), the stacked `Spectrum.residuals` or None, and the rank or
+    None.
     """
     xp, _, _ = get_namespace_and_device(y)
-    if not residuals and alphas[0] > 0:
-        dual_unit, right_side = (unit, y) if F is None else (None, F.T @ y)
-        try:
-            factor = PositiveDefinite(regularised(make_S(), alphas[0], dual_unit)[0])
-            return factor.solve(right_side)[None, ...], None, None
-        except np.linalg.LinAlgError:
-            pass  # alpha is below the rounding of S: the spectrum tells them apart
-    spectrum = Spectrum(make_S(), y, F, unit, rcond)
+    dual_unit, right_side = (unit, y) if F is None else (None, F.T @ y)
+    if not residuals and (factor := factorise(make_S, alphas[0], dual_unit)):
+        return factor[0].solve(right_side)[None, ...], None, None
+    spectrum = Spectrum(make_S, y, F, unit, rcond, 0.0 in alphas)
     coef = xp.stack([spectrum.solve(alpha) for alpha in alphas])
     if not residuals:
         return coef, None, spectrum.rank
@@ -171,32 +211,28 @@ def solve_path(make_S, y, alphas, F=None, unit=None, rcond="auto", residuals=Fal
 
 
 def leave_one_out(make_S, y, alpha, F=None, unit=None, rcond="auto"):
-    """Inverse of S + alpha I and the leave-one-out residuals (N, t), for one alpha.
+    """Leave-one-out residuals (N, t) for one alpha, and `Spectrum.operator`.
 
-    Dual form: (C y)_i / C_ii, where C is the inverse without the direction of the
-    intercept. Primal form: r_i / (1 - h_i).
+    Dual form: (C y)_i / C_ii, where C is the inverse of S + alpha I without the
+    direction of the intercept. Primal form: r_i / (1 - h_i).
     """
     xp, _, device = get_namespace_and_device(y)
-    inverse = None
-    if alpha > 0:
-        S, lift = regularised(make_S(), alpha, unit if F is None else None)
-        eye = xp.eye(S.shape[0], dtype=S.dtype, device=device)
-        try:
-            inverse = PositiveDefinite(S).solve(eye)
-        except np.linalg.LinAlgError:
-            pass  # as in `solve_path`
-    if inverse is None:
-        spectrum = Spectrum(make_S(), y, F, unit, rcond)
+    factor = factorise(make_S, alpha, unit if F is None else None)
+    if factor is None:
+        spectrum = Spectrum(make_S, y, F, unit, rcond, alpha == 0)
         r, slack = spectrum.residuals(alpha)
-        return spectrum.inverse(alpha), r / slack[:, None]
+        return r / slack[:, None], spectrum.operator(alpha)
+    factor, lift = factor
+    size = y.shape[0] if F is None else F.shape[1]
+    inverse = factor.solve(xp.eye(size, dtype=y.dtype, device=device))
     if F is None:
-        r, slack = inverse @ y, xp.linalg.diagonal(inverse)
+        operator, r, slack = inverse, inverse @ y, xp.linalg.diagonal(inverse)
         intercept = 0.0 if unit is None else unit**2 / (lift + alpha)
     else:
-        P = F @ inverse
-        r, slack = y - P @ (F.T @ y), 1 - xp.sum(P * F, axis=1)
+        operator = inverse @ F.T
+        r, slack = y - F @ (operator @ y), 1 - xp.sum(F * operator.T, axis=1)
         intercept = 0.0 if unit is None else unit**2
-    return inverse, r / (slack - intercept)[:, None]
+    return r / (slack - intercept)[:, None], operator
 
 
 def conjugate_gradient(matvec, precondition, y, tol, max_iter):

@@ -50,7 +50,7 @@ class TrainingRowsMixin:
         solution = limit.fit([self.alpha_], self.rcond, False)
         y_pred = [
             limit.kernel(self._inputs(X[block, :])) @ solution.coef[0, ...]
-            for block in row_blocks(X.shape[0], 24 * self.X_fit_.shape[0])
+            for block in row_blocks(X.shape[0], limit.row_bytes)
         ]
         return self._as_targets(xp.concat(y_pred) + solution.intercept[0, ...])
 
@@ -122,7 +122,8 @@ class TrainingRowsMixin:
         self._require_rows("predict_interval", n_rows=2)
         xp, _, _ = get_namespace_and_device(X)
         rows = self._training_rows()
-        row_bytes = 24 * rows.y.shape[0] * rows.y.shape[1]
+        width = 0 if hasattr(self, "dual_coef_") else self.coef_.shape[1]
+        row_bytes = 24 * rows.y.shape[0] * rows.y.shape[1] + 16 * width
         ends = [
             jackknife_plus(
                 self._inputs(X[block, :]),
@@ -171,13 +172,16 @@ class TrainingRowsMixin:
             self._inputs(self.X_fit_),
             as_matrix(self.y_fit_),
             self.sample_weight_fit_,
-            self.fit_intercept,
+            self._fixed["fit_intercept"],
         )
 
     def _limit(self, rows):
         """The member of infinite width."""
         return Limit(
-            rows, self.feature_map, self.weight_distribution, self._kernel_seed
+            rows,
+            self._fixed["feature_map"],
+            self._fixed["weight_distribution"],
+            self._kernel_seed,
         )
 
     def _gp_std(self, X):
@@ -187,7 +191,7 @@ class TrainingRowsMixin:
         solve = limit.solver(self.alpha_, self.rcond)
         variance = [
             limit.variance(self._inputs(X[block, :]), solve, self.alpha_)
-            for block in row_blocks(X.shape[0], 32 * self.X_fit_.shape[0])
+            for block in row_blocks(X.shape[0], limit.row_bytes)
         ]
         return xp.sqrt(xp.concat(variance))
 
@@ -199,5 +203,11 @@ class TrainingRowsMixin:
         dual = self._is_dual(rows)
         for weights, phases in self._members():
             yield jackknife(
-                rows, weights, phases, self.alpha_, self.feature_map, dual, self.rcond
+                rows,
+                weights,
+                phases,
+                self.alpha_,
+                self._fixed["feature_map"],
+                dual,
+                self.rcond,
             )

@@ -164,6 +164,17 @@ def test_wide_members_approach_the_limit_at_the_square_root_rate(feature_map):
     assert errors[-1] < 0.05
 
 
+@pytest.mark.parametrize("n_components", [40, 41, 400])
+@pytest.mark.parametrize("feature_map", ["erf", "softplus", "fourier"])
+def test_ridgeless_interpolates_at_every_width(feature_map, n_components):
+    for fit_intercept in (True, False):
+        est = fit(alpha=0, n_components=n_components, feature_map=feature_map,
+                  fit_intercept=fit_intercept, random_state=1)  # fmt: skip
+        assert est.rank_.min() == 40 - fit_intercept
+        residual = est.predict_members(X) - Y
+        assert np.abs(residual).max() < 1e-8 * np.linalg.norm(Y)
+
+
 @pytest.mark.parametrize("feature_map", ["relu", "softplus", "fourier"])
 def test_ridgeless_interpolates(feature_map):
     est = fit(alpha=0, n_components=400, feature_map=feature_map)
@@ -608,7 +619,10 @@ def test_multi_output_on_linnerud():
         ({"X": np.where(X > 2, np.nan, X)}, "NaN"),
         ({"y": np.where(Y > 1, np.inf, Y)}, "infinity"),
         ({"y": Y[:5]}, "inconsistent numbers"),
-        ({"X": X[:1], "y": Y[:1], "alpha": [0.1, 1]}, "one number when n_samples=1"),
+        (
+            {"X": X[:1], "y": Y[:1], "alpha": [0.1, 1]},
+            "at least 2 rows of posi",
+        ),
     ],
 )
 def test_fit_refuses(params, message):

@@ -1,5 +1,8 @@
 """Solvers of one member against least squares and refits."""
 
+import warnings
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,9 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from sklearn.linear_model import Ridge
 
+from skextra.ensemble import RankDeficientWarning, RFEnsembleRegressor
 from skextra.ensemble._members import fit_member, make_rows, member_features, score_path
 from skextra.ensemble._ridge import Spectrum, conjugate_gradient, solve_path
-from tests.ensemble.reference import ridge
+from tests.ensemble.reference import features, ridge
 
 
 def problem(n, d, t=1, seed=0, weighted=True, fit_intercept=True):
@@ -80,10 +84,61 @@ def test_interpolated_rows_of_a_narrow_ridgeless_fit():
     F[:, 0] = 0
     F[2, 0] = 1.7
     y = rng.randn(9, 1)
-    r, slack = Spectrum(F.T @ F, y, F).residuals(0.0)
+    r, slack = Spectrum(None, y, F, ridgeless=True).residuals(0.0)
     keep = np.arange(9) != 2
     theta = np.linalg.lstsq(F[keep], y[keep], rcond=None)[0]
     assert_allclose(r[2] / slack[2], y[2] - F[2] @ theta, rtol=1e-8)
+
+
+@pytest.mark.parametrize("feature_map", ["fourier", "erf", "softplus", "relu", "step"])
+def test_leave_one_out_of_narrow_ridgeless_members(feature_map):
+    """Rows of leverage 1, few (ReLU) or all (width N - 1 with an intercept)."""
+    for seed, (n, d) in product(range(4), [(25, 24), (40, 12)]):
+        rng = np.random.RandomState(seed)
+        X, y = rng.randn(n, 3), rng.randn(n)
+        est = RFEnsembleRegressor(
+            1, d, alpha=0, feature_map=feature_map, random_state=seed
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RankDeficientWarning)
+            loo = est.fit(X, y).loo_predict()
+        F = features(est, X)[0]
+        for i in range(n):
+            keep = np.arange(n) != i
+            mean = F[keep].mean(axis=0)
+            A, rcond = F[keep] - mean, np.sqrt(n * 2.3e-16)
+            theta = np.linalg.pinv(A, rcond=rcond) @ (y[keep] - y[keep].mean())
+            expected = y[keep].mean() + (F[i] - mean) @ theta
+            assert_allclose(loo[i], expected, rtol=1e-4, atol=1e-6 * np.abs(loo).max())
+
+
+@pytest.mark.parametrize("n_components", [100, 10, np.inf])
+@pytest.mark.parametrize("alpha", [0.0, 1e-20, 1e-16, 1e-14])
+def test_alpha_below_rounding_with_conflicting_repeated_rows(alpha, n_components):
+    """The answer is that of the groups' means, as it is for alpha = 0."""
+    rng = np.random.RandomState(0)
+    X, y = np.repeat(rng.randn(10, 3), 4, axis=0), rng.randn(40)
+    params = {"n_members": 2, "n_components": n_components, "feature_map": "erf"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankDeficientWarning)
+        est = RFEnsembleRegressor(**params, alpha=alpha, random_state=0).fit(X, y)
+        zero = RFEnsembleRegressor(**params, alpha=0.0, random_state=0).fit(X, y)
+    assert_allclose(est.predict(X), zero.predict(X), atol=2e-4)
+    if n_components != 10:
+        assert_allclose(zero.predict(X), np.repeat(y.reshape(10, 4).mean(1), 4), 1e-5)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-20, 1e-3])
+@pytest.mark.parametrize("n_components", [8, 64, np.inf])
+def test_rows_that_are_all_alike_give_the_mean(n_components, alpha):
+    X, y = np.full((12, 3), 0.1), np.arange(12.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankDeficientWarning)
+        est = RFEnsembleRegressor(2, n_components, alpha=alpha, random_state=0)
+        est.fit(X, y)
+    new = np.vstack([X[:1], np.random.RandomState(0).randn(5, 3)])
+    assert_allclose(est.predict(new), 5.5, atol=1e-6)
+    assert np.abs(est.predict_interval(new, 0.8)).max() < 20
 
 
 def test_path_equals_single_fits():
@@ -124,10 +179,10 @@ def test_rank_and_cut_off():
     Q = np.linalg.qr(rng.randn(8, 8))[0]
     S = (Q * [1.0, 0.5, 1e-3, 1e-13, 1e-18, 0, 0, 0]) @ Q.T
     y = rng.randn(8, 1)
-    assert Spectrum(S.copy(), y).rank == 4
-    assert Spectrum(S.copy(), y, rcond=1e-4).rank == 3
+    assert Spectrum(S.copy, y).rank == 4
+    assert Spectrum(S.copy, y, rcond=1e-4).rank == 3
     assert_allclose(
-        Spectrum(S.copy(), y, rcond=0.1).solve(0.0),
+        Spectrum(S.copy, y, rcond=0.1).solve(0.0),
         Q[:, :2] @ ((Q[:, :2].T @ y) / [[1.0], [0.5]]),
     )
 
@@ -136,8 +191,8 @@ def test_no_alpha_is_too_small():
     S, y = np.diag([1e-12, 1.0]), np.ones((2, 1))
     for alpha in (1e-12, 1e-15):
         expected = 1 / np.array([1e-12 + alpha, 1 + alpha])
-        assert_allclose(Spectrum(S.copy(), y).solve(alpha)[:, 0], expected, rtol=1e-12)
-        coef, _, _ = solve_path(lambda: S.copy(), y, [alpha])
+        assert_allclose(Spectrum(S.copy, y).solve(alpha)[:, 0], expected, rtol=1e-12)
+        coef, _, _ = solve_path(S.copy, y, [alpha])
         assert_allclose(coef[0, :, 0], expected, rtol=1e-12)
 
 
