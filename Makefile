@@ -20,7 +20,8 @@ lint: .venv/dev.stamp
 	$(RUN) ruff format --check .
 
 doc: .venv/all.stamp
-	$(RUN) sphinx -W --keep-going -b html doc doc/_build/html $(ARGS)
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+		$(RUN) sphinx -W --keep-going -b html doc doc/_build/html $(ARGS)
 
 bench: .venv/all.stamp
 	$(RUN) benchmarks $(ARGS)

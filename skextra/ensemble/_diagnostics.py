@@ -4,6 +4,7 @@ import math
 from numbers import Integral
 
 import numpy as np
+from scipy import stats
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import Bunch, _safe_indexing, check_random_state, indexable
@@ -11,7 +12,17 @@ from sklearn.utils._array_api import get_namespace_and_device, move_to
 from sklearn.utils._param_validation import HasMethods, Interval, validate_params
 from sklearn.utils.parallel import delayed
 
+from skextra.ensemble._inputs import as_numpy
+from skextra.ensemble._rf_ensemble import RFEnsembleRegressor
 from skextra.utils import run_parallel
+
+
+def _check_ensemble(est):
+    if not isinstance(est, RFEnsembleRegressor):
+        raise TypeError(
+            f"est must be a fitted RFEnsembleRegressor; got {type(est).__name__}. Of a "
+            "pipeline, pass the last step and the transformed X."
+        )
 
 
 def width_bias(est, X):
@@ -42,6 +53,8 @@ def width_bias(est, X):
     ------
     ValueError
         If the ensemble has fewer than two members or was fitted by `partial_fit`.
+    TypeError
+        If `est` is something else.
 
     References
     ----------
@@ -57,6 +70,7 @@ def width_bias(est, X):
     >>> width_bias(est, X[:5]).bias.shape
     (5,)
     """
+    _check_ensemble(est)
     y_mean, standard_error = est.predict(X, return_std=True, std="ensemble")
     return Bunch(bias=y_mean - est.predict_infinite(X), standard_error=standard_error)
 
@@ -93,7 +107,10 @@ def variance_decomposition(est, X, y):
     Raises
     ------
     ValueError
-        If the width is infinite, or `y` does not have the shape of a prediction.
+        If the width is infinite, or `y` does not have the shape of a prediction or is
+        not finite.
+    TypeError
+        If `est` is something else.
 
     Examples
     --------
@@ -105,6 +122,7 @@ def variance_decomposition(est, X, y):
     >>> bool(abs(parts.member_mse - parts.ensemble_mse - parts.member_variance) < 1e-6)
     True
     """
+    _check_ensemble(est)
     members = est.predict_members(X)
     xp, _, device = get_namespace_and_device(members)
     y = xp.asarray(move_to(y, xp=xp, device=device), dtype=members.dtype, device=device)
@@ -113,6 +131,8 @@ def variance_decomposition(est, X, y):
             f"y must have the shape of a prediction, {members.shape[1:]}; got "
             f"{y.shape}."
         )
+    if not bool(xp.all(xp.isfinite(y))):
+        raise ValueError("y must be finite; it has NaN or infinity.")
     ensemble = xp.mean(members, axis=0)
     return Bunch(
         member_mse=float(xp.mean((members - y) ** 2)),
@@ -182,7 +202,8 @@ def ensemble_or_wider(est, X, y, budgets=None, n_repeats=20, cv=5):
             Error of the mean over the repeats, and variance over them: they add up to
             the mean squared error.
 
-        and the recommendation in words, `recommendation`.
+        and the recommendation in words, `recommendation`, at the largest budget. It
+        takes a side if the difference is significant at 5 %, by Student's t.
 
     Raises
     ------
@@ -197,7 +218,7 @@ def ensemble_or_wider(est, X, y, budgets=None, n_repeats=20, cv=5):
     References
     ----------
     N. Dern, J. P. Cunningham, G. Pleiss, "Theoretical Limitations of Ensembles in the
-    Age of Overparameterization", ICML 2025, Section 4. B. Ruben et al., "No Free Lunch
+    Age of Overparameterization", ICML 2025. B. Ruben et al., "No Free Lunch
     from Random Feature Ensembles", ICML 2025, for tuned penalties.
 
     Examples
@@ -218,7 +239,7 @@ def ensemble_or_wider(est, X, y, budgets=None, n_repeats=20, cv=5):
     rng = check_random_state(est.get_params()[f"{prefix}random_state"])
     tasks, truth = (
         [],
-        np.concatenate([_as_numpy(_safe_indexing(y, s[1])) for s in splits]),
+        np.concatenate([as_numpy(_safe_indexing(y, s[1])) for s in splits]),
     )
     for budget in budgets:
         for n_members, n_components in ((budget // width, width), (1, budget)):
@@ -269,15 +290,11 @@ def _check_budgets(budgets, width):
     return budgets
 
 
-def _as_numpy(array):
-    return np.asarray(move_to(array, xp=np, device="cpu"))
-
-
 def _fit_predict(model, X, y, train, test):
     """Predictions of a clone on the held-out rows."""
     X_train, y_train = (_safe_indexing(A, train) for A in (X, y))
     model = clone(model).fit(X_train, y_train)
-    return _as_numpy(model.predict(_safe_indexing(X, test)))
+    return as_numpy(model.predict(_safe_indexing(X, test)))
 
 
 def _compare(budgets, predictions, truth, width):
@@ -298,21 +315,22 @@ def _compare(budgets, predictions, truth, width):
         bias2=np.mean((mean - truth) ** 2, axis=rows)[:, :, 0].T,
         variance=np.mean((predictions - mean) ** 2, axis=(2, *rows)).T,
     )
-    result.recommendation = _recommend(result, width)
+    result.recommendation = _recommend(result, width, n_repeats)
     return result
 
 
-def _recommend(result, width):
-    """The answer in words, at the largest budget."""
+def _recommend(result, width, n_repeats):
+    """The answer in words, at the largest budget, if 95 % sure of it."""
     at = int(np.argmax(result.budget))
     ensemble, single = result.ensemble_mse[at], result.single_mse[at]
     difference, error = abs(ensemble - single), result.standard_error[at]
+    margin = stats.t.ppf(0.975, n_repeats - 1) * error + 1e-9 * (ensemble + single)
     facts = (
         f"With {result.budget[at]} features in all, the mean squared error is "
         f"{ensemble:.5g} for {result.budget[at] // width} members of {width} and "
         f"{single:.5g} for one model: a difference of {difference:.2g} with a standard "
         f"error of {error:.2g}."
     )
-    if difference <= 2 * error:
+    if difference <= margin:
         return f"Either, whichever is cheaper to fit. {facts}"
     return f"{'More members' if ensemble < single else 'One wider model'}. {facts}"

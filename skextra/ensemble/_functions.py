@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import (
 
 from skextra.ensemble import _theory
 from skextra.ensemble._features import FEATURE_MAPS, FOURIER_MAPS
-from skextra.ensemble._inputs import as_matrix, scaled_inputs
+from skextra.ensemble._inputs import as_matrix, as_numpy, scaled_inputs
 from skextra.ensemble._kernels import kernel
 
 _WIDTH = [Interval(Integral, 1, None, closed="left"), Options(Real, {np.inf})]
@@ -153,7 +153,7 @@ def effective_ridge(eigvals, n_components, alpha):
     >>> round(effective_ridge([1.0, 1.0], n_components=1, alpha=0.0), 12)
     1.0
     """
-    eigvals = check_array(eigvals, ensure_2d=False, dtype=np.float64)
+    eigvals = check_array(as_numpy(eigvals), ensure_2d=False, dtype=np.float64)
     if eigvals.ndim != 1:
         raise ValueError(f"eigvals must be 1-D; got an array of shape {eigvals.shape}.")
     if (eigvals < 0).any():
@@ -218,7 +218,7 @@ def gaussian_feature_variance(K, K_test, diag_test, y, n_components, alpha=0.0):
     References
     ----------
     N. Dern, J. P. Cunningham, G. Pleiss, "Theoretical Limitations of Ensembles in the
-    Age of Overparameterization", ICML 2025, Section 3.2, for the ridgeless case. The
+    Age of Overparameterization", ICML 2025, for the ridgeless case. The
     mean with a ridge is that of A. Jacot et al., "Implicit Regularization of Random
     Feature Models", ICML 2020; the variance follows from the same calculation.
 
@@ -232,14 +232,21 @@ def gaussian_feature_variance(K, K_test, diag_test, y, n_components, alpha=0.0):
     >>> print(mean, variance)
     [0.5] [1.875]
     """
-    K, K_test = (check_array(A, dtype=np.float64) for A in (K, K_test))
+    K, K_test = (check_array(as_numpy(A), dtype=np.float64) for A in (K, K_test))
     diag_test, y = (
-        check_array(A, dtype=np.float64, ensure_2d=False) for A in (diag_test, y)
+        check_array(as_numpy(A), dtype=np.float64, ensure_2d=False)
+        for A in (diag_test, y)
     )
     check_consistent_length(K, y)
     check_consistent_length(K_test, diag_test)
-    if K.shape[0] != K.shape[1] or not np.allclose(K, K.T, rtol=1e-8):
+    size = np.abs(K).max()
+    if K.shape[0] != K.shape[1] or np.abs(K - K.T).max() > 1e-8 * size:
         raise ValueError(f"K must be symmetric; got an array of shape {K.shape}.")
+    if np.linalg.eigvalsh(K)[0] < -1e-8 * size * len(K) or (diag_test < 0).any():
+        raise ValueError(
+            "K must be positive semi-definite and diag_test not negative; got the "
+            f"eigenvalue {np.linalg.eigvalsh(K)[0]:.3g} and {diag_test.min():.3g}."
+        )
     if K_test.shape[1] != K.shape[0] or diag_test.ndim != 1 or y.ndim > 2:
         raise ValueError(
             "K_test must be (n_test, n_samples), diag_test (n_test,) and y (n_samples,) "

@@ -2,7 +2,8 @@
 
 import math
 
-from sklearn.utils._array_api import get_namespace_and_device
+import numpy as np
+from sklearn.utils._array_api import get_namespace_and_device, move_to
 
 
 def centre_and_scale(X, sample_weight, center):
@@ -38,3 +39,8 @@ def scaled_inputs(X, offset, scale, constant, dtype):
 def as_matrix(y):
     """Targets of shape (n, t)."""
     return y[:, None] if y.ndim == 1 else y
+
+
+def as_numpy(array):
+    """Array of any namespace, or array-like, as NumPy has it."""
+    return np.asarray(move_to(array, xp=np, device="cpu"))

@@ -642,8 +642,10 @@ class RFEnsembleRegressor(
         return hasattr(self, "intercept_")
 
     def __dir__(self):
-        # The HTML view reads every attribute that is listed, and this one is slow.
-        return [name for name in super().__dir__() if name != "effective_ridge_"]
+        # The HTML view reads every attribute that is listed, and this one is slow;
+        # so does scikit-learn's own __dir__.
+        names = [name for name in object.__dir__(self) if name != "effective_ridge_"]
+        return [name for name in names if hasattr(self, name)]
 
     def _prepare_inputs(self, X, y, sample_weight):
         """Centre and scale of the inputs, and the random features."""
@@ -754,7 +756,8 @@ class RFEnsembleRegressor(
         xp, _, device = get_namespace_and_device(self.x_offset_)
         fitted, best = {}, 0
         if solved[0].residuals is not None:
-            path = score_path(solved, rows, self.alpha_selection)
+            with np.errstate(all="ignore"):  # what comes of it is refused next
+                path = score_path(solved, rows, self.alpha_selection)
             if not bool(xp.all(xp.isfinite(path))):
                 raise ValueError(
                     f"alpha={self.alpha!r} has {self.alpha_selection} errors that are "

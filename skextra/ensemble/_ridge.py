@@ -7,11 +7,29 @@ is the direction of an unpenalised intercept: F and y are orthogonal to it. With
 intercept it is None.
 """
 
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from scipy import linalg
 from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_device
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _scipy_blas():
+    """The BLAS that SciPy's wheels bring beside NumPy's, if they do."""
+    found = ThreadpoolController()
+    paths = [library.filepath for library in found.lib_controllers]
+    return found.select(filepath=[path for path in paths if "scipy.libs" in path])
+
+
+def _scipy_threads(flops):
+    """One thread for what takes SciPy less than a tenth of a second.
+
+    The threads of NumPy's BLAS wait awake for a while. Those of SciPy's would compete
+    with them for the cores, which costs several times what they save.
+    """
+    return _scipy_blas().limit(limits=1 if flops < 5e9 else None)
 
 
 class PositiveDefinite:
@@ -24,9 +42,10 @@ class PositiveDefinite:
         xp, _, _ = get_namespace_and_device(A)
         self._in_numpy = _is_numpy_namespace(xp)
         if self._in_numpy:  # the transpose is in LAPACK's order, so nothing is copied
-            self._factor = linalg.cholesky(
-                A.T, lower=True, overwrite_a=True, check_finite=False
-            )
+            with _scipy_threads(A.shape[0] ** 3 / 3):
+                self._factor = linalg.cholesky(
+                    A.T, lower=True, overwrite_a=True, check_finite=False
+                )
             return
         try:
             self._factor = xp.linalg.cholesky(A)
@@ -38,7 +57,8 @@ class PositiveDefinite:
     def solve(self, B):
         """A^{-1} B."""
         if self._in_numpy:
-            return linalg.cho_solve((self._factor, True), B, check_finite=False)
+            with _scipy_threads(2 * self._factor.size * B.shape[1]):
+                return linalg.cho_solve((self._factor, True), B, check_finite=False)
         xp, _, _ = get_namespace_and_device(B)
         return xp.linalg.solve(self._factor.mT, xp.linalg.solve(self._factor, B))
 

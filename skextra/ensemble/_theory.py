@@ -42,7 +42,7 @@ def gaussian_feature_moments(K, K_test, diag_test, y, n_components, alpha):
     """Mean and variance of a member's prediction for Gaussian features.
 
     Ridge: Jacot et al. (2020) for the mean; the variance is the same calculation to
-    second order. Ridgeless with D > N + 1: exact (paper, Section 3.2).
+    second order. Ridgeless with D > N + 1: exact (Dern et al., 2025).
     """
     d, Q = linalg.eigh(K)
     d = np.maximum(d, 0)
@@ -65,8 +65,10 @@ def gaussian_feature_moments(K, K_test, diag_test, y, n_components, alpha):
 
 def _ridgeless_variance(d, k, c, inverse, diag_test, n_components):
     """r_perp^2 (y^T K^+ y) / (D - N - 1), infinite for D in {N, N + 1}."""
-    residual = np.maximum(diag_test - k**2 @ inverse, 0)[:, None]
+    residual = diag_test - k**2 @ inverse
+    rounding = d.size * np.finfo(float).eps * diag_test
+    residual = np.where(residual > rounding, residual, 0.0)[:, None]
     spare = n_components - np.count_nonzero(d) - 1
     if spare <= 0:
-        return np.where(residual > 0, np.inf, 0.0) * np.ones(c.shape[1])
+        return np.where((residual > 0) & (inverse @ c**2 > 0), np.inf, 0.0)
     return residual * (inverse @ c**2) / spare

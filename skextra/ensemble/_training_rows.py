@@ -3,10 +3,10 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils._array_api import get_namespace_and_device, move_to
+from sklearn.utils._array_api import get_namespace_and_device
 from sklearn.utils.validation import check_is_fitted
 
-from skextra.ensemble._inputs import as_matrix
+from skextra.ensemble._inputs import as_matrix, as_numpy
 from skextra.ensemble._members import (
     Limit,
     jackknife,
@@ -58,8 +58,8 @@ class TrainingRowsMixin:
         """Predict each training row with the ensemble fitted without it, exactly.
 
         Every member keeps its random features, its `alpha_` and the scaling of the
-        inputs; only its output layer would be refitted. It costs about as much as
-        `fit` with the dual or primal solver.
+        inputs; only its output layer would be refitted. It costs about three
+        fits with the dual or primal solver.
 
         Returns
         -------
@@ -146,7 +146,7 @@ class TrainingRowsMixin:
             raise AttributeError(self._no_rows("effective_ridge_"))
         xp, _, _ = get_namespace_and_device(self.X_fit_)
         eigenvalues = xp.linalg.eigvalsh(self._limit(self._training_rows()).gram())
-        eigenvalues = np.maximum(move_to(eigenvalues, xp=np, device="cpu"), 0)
+        eigenvalues = np.maximum(as_numpy(eigenvalues), 0)
         return effective_ridge(eigenvalues, self.coef_.shape[1], self.alpha_)
 
     def _no_rows(self, what):

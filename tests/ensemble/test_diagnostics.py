@@ -43,6 +43,14 @@ def test_variance_decomposition_is_exact():
         ValueError, match=r"shape of a prediction, \(50, 2\); got \(50,"
     ):
         variance_decomposition(est, X[100:], Y[100:])
+    with pytest.raises(ValueError, match="y must be finite"):
+        variance_decomposition(est, X[100:], y[100:] * np.nan)
+    for function in (
+        lambda e: variance_decomposition(e, X, Y),
+        lambda e: width_bias(e, X),
+    ):
+        with pytest.raises(TypeError, match="fitted RFEnsembleRegressor; got Ridge"):
+            function(Ridge().fit(X, Y))
     with pytest.raises(ValueError, match="needs members"):
         variance_decomposition(ensemble(n_components=np.inf).fit(X, Y), X, Y)
 
@@ -93,6 +101,30 @@ def test_recommendation_in_words():
     assert said.startswith("One wider model.")
     said = _compare(np.array([64]), noise[1], truth, 16).recommendation
     assert said.startswith("Either, whichever is cheaper to fit.")
+    # the largest budget decides
+    both = np.concatenate([predictions, swapped])
+    said = _compare(np.array([32, 64]), both, truth, 16).recommendation
+    assert said.startswith("One wider model. With 64")
+
+
+def test_recommendation_takes_a_side_when_it_is_significant():
+    truth, rng = np.zeros(1), np.random.RandomState(0)
+    noise = rng.randn(1, 2, 20, 1)
+    noise -= noise.mean(axis=2, keepdims=True)
+    noise /= noise.std(axis=2, ddof=1, keepdims=True) * np.sqrt(2)
+    for sigmas, side in ((1.5, "Either"), (3.5, "One wider")):
+        squares = 100 + noise  # differences of standard deviation about 1
+        squares[:, 0] += sigmas / np.sqrt(20)
+        result = _compare(np.array([64]), np.sqrt(squares), truth, 16)
+        assert_allclose(result.standard_error, 1 / np.sqrt(20), rtol=0.3)
+        mse = squares[0, 0, :, 0]
+        assert_allclose(
+            result.ensemble_standard_error, mse.std(ddof=1) / np.sqrt(20), rtol=1e-6
+        )
+        assert result.recommendation.startswith(side)
+    constant = np.ones((1, 2, 5, 3))
+    constant[:, 0] += 1e-13
+    assert _compare(np.array([64]), constant, np.zeros(3), 16).recommendation[0] == "E"
 
 
 def test_default_budgets_and_other_containers():
@@ -141,6 +173,9 @@ def test_display():
     )
     heights = display.lines_[1].lines[0].get_ydata()
     assert_array_equal(heights, display.result.single_mse)
+    bars = np.array(display.lines_[0].lines[2][0].get_segments())[:, :, 1]
+    length = 4 * display.result.ensemble_standard_error
+    assert_allclose(bars[:, 1] - bars[:, 0], length)
     assert display.figure_ is display.ax_.figure
     _, ax = plt.subplots()
     assert EnsembleOrWiderDisplay(display.result).plot(ax=ax).ax_ is ax

@@ -65,7 +65,9 @@ def test_formulas_agree_with_quadrature(feature_map):
     assert_allclose(K, expected, atol=tolerance)
 
 
-@pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-8, 1e-4, 0.45, 2.0, math.pi - 1e-9])
+@pytest.mark.parametrize(
+    "angle", [0.0, 1e-12, 1e-8, 1e-4, 5e-3, 0.02, 0.45, 2.0, 3.12, math.pi - 1e-9]
+)
 def test_arc_cosine_kernels_keep_their_digits_at_small_angles(angle):
     x, y = np.array([[2.0, 0.0]]), 3 * np.array([[math.cos(angle), math.sin(angle)]])
     with mpmath.workdps(40):
@@ -103,6 +105,7 @@ def test_zero_rows():
     zero = np.zeros((1, 3))
     for feature_map in ("relu", "step", "erf"):
         assert np.all(rf_kernel(zero, X, feature_map) == 0)
+        assert kernel_diagonal(zero, feature_map) == 0
     # softplus(0) = log 2 is a feature like any other
     assert_allclose(rf_kernel(zero, feature_map="softplus"), math.log(2) ** 2)
 

@@ -26,6 +26,8 @@ from skextra.ensemble import (
     RFEnsembleRegressor,
     _members,
     _rf_ensemble,
+    _training_rows,
+    effective_ridge,
     rf_kernel,
 )
 from skextra.ensemble._features import FEATURE_MAPS
@@ -165,7 +167,7 @@ def test_wide_members_approach_the_limit_at_the_square_root_rate(feature_map):
 
 
 @pytest.mark.parametrize("n_components", [40, 41, 400])
-@pytest.mark.parametrize("feature_map", ["erf", "softplus", "fourier"])
+@pytest.mark.parametrize("feature_map", ["erf", "fourier"])
 def test_ridgeless_interpolates_at_every_width(feature_map, n_components):
     for fit_intercept in (True, False):
         est = fit(alpha=0, n_components=n_components, feature_map=feature_map,
@@ -441,6 +443,54 @@ def test_partial_fit_says_what_it_cannot_do():
         RFEnsembleRegressor(n_components=np.inf).partial_fit(X, Y)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"alpha": -1.0}, "alpha"),
+        ({"alpha": np.nan}, "alpha"),
+        ({"alpha": "a"}, "alpha"),
+        ({"rcond": -5.0}, "rcond"),
+        ({"solver": "zzz"}, "solver"),
+        ({"feature_map": "erf"}, "feature_map='erf', was 'relu'"),
+        ({"fit_intercept": False}, "fit_intercept=False, was True"),
+        ({"n_components": 32}, "n_components=32, was 16"),
+    ],
+)
+def test_partial_fit_checks_every_batch(change, message):
+    est = RFEnsembleRegressor(3, 16, random_state=0).partial_fit(X, Y)
+    with pytest.raises(ValueError, match=message):
+        est.set_params(**change).partial_fit(X, Y)
+    infinite = fit(n_components=np.inf).set_params(n_components=16)
+    with pytest.raises(ValueError, match="n_components=16, was inf"):
+        infinite.partial_fit(X, Y)
+
+
+def test_partial_fit_keeps_the_digits_of_offset_targets():
+    fixed = {"center": False, "weight_scale": 0.5, "alpha": 0.1}
+    est, expected = (
+        RFEnsembleRegressor(3, 16, random_state=0, **fixed),
+        fit(n_components=16, **fixed),
+    )
+    for part in (slice(0, 20), slice(20, 40)):
+        est.partial_fit(X[part], Y[part] + 1e9)
+    assert_allclose(est.predict(X) - 1e9, expected.predict(X), atol=2e-6)
+
+
+def test_fit_after_partial_fit_starts_anew():
+    fixed = {"center": False, "weight_scale": 0.5, "alpha": 0.1}
+    est = RFEnsembleRegressor(3, 16, random_state=0, **fixed).partial_fit(X[:9], Y[:9])
+    est.fit(X[9:20], Y[9:20]).partial_fit(X[20:], Y[20:])
+    expected = fit(X[9:], Y[9:], n_components=16, **fixed)
+    assert_allclose(est.predict(X), expected.predict(X), rtol=1e-6)
+
+
+def test_ridgeless_rank_over_batches():
+    est = RFEnsembleRegressor(2, 30, alpha=0, feature_map="fourier", random_state=0)
+    for _ in range(3):
+        est.partial_fit(X[:10], Y[:10])
+    assert_array_equal(est.rank_, [9, 9])
+
+
 # -- precision and kinds of input ---------------------------------------------------
 
 
@@ -510,6 +560,10 @@ def test_callables():
     for params, message in (
         ({"feature_map": lambda z: z.sum(axis=1)}, "feature_map must be elementwise"),
         (
+            {"feature_map": lambda z: np.where(z > 0, z, np.nan)},
+            "feature_map returned NaN or infinity",
+        ),
+        (
             {"weight_distribution": lambda rng, shape: rng.randn(2)},
             "of the shape it was",
         ),
@@ -520,6 +574,33 @@ def test_callables():
     ):
         with pytest.raises(ValueError, match=message):
             fit(**params)
+
+
+@pytest.mark.parametrize("factor", [1e-300, 1e-160, 1e160, 1e200])
+def test_units_of_x_do_not_matter(factor):
+    expected = fit(alpha=0.1).predict(X_TEST)
+    assert_allclose(fit(factor * X, alpha=0.1).predict(factor * X_TEST), expected, 1e-6)
+
+
+@pytest.mark.parametrize("factor", [1e-170, 1e-160, 1e100])
+@pytest.mark.parametrize("solver", ["dual", "cg"])
+def test_units_of_y_do_not_matter(solver, factor):
+    expected = fit(alpha=0.1, solver=solver).predict(X_TEST)
+    scaled = fit(y=factor * Y, alpha=0.1, solver=solver).predict(X_TEST)
+    assert_allclose(scaled / factor, expected, rtol=1e-6, atol=1e-7)
+
+
+def test_float32_rows_with_targets_beyond_float32():
+    est = fit(X.astype(np.float32), 1e60 * Y, alpha=0.1)
+    assert_allclose(
+        est.predict(X_TEST) / 1e60, fit(alpha=0.1).predict(X_TEST), atol=1e-3
+    )
+
+
+def test_errors_that_are_no_numbers_do_not_choose_alpha():
+    for params in ({"y": 1e200 * Y}, {"sample_weight": np.where(W == W[0], 1e200, W)}):
+        with pytest.raises(ValueError, match="errors that are no finite numbers"):
+            fit(alpha=[0.1, 1.0], **params)
 
 
 # -- life in scikit-learn ------------------------------------------------------------
@@ -552,6 +633,99 @@ def test_a_second_fit_forgets_the_first():
     assert not hasattr(est, "loo_score_path_") and not hasattr(est, "rank_")
     est.set_params(n_components=np.inf).fit(X, Y)
     assert not hasattr(est, "coef_") and not hasattr(est, "weights_")
+
+
+def test_parameters_set_after_fit_do_not_reach_the_model():
+    est = fit(alpha=0.1)
+    expected = est.predict(X_TEST), est.loo_predict(), est.predict_infinite(X_TEST)
+    est.set_params(
+        n_components=np.inf, feature_map="erf", bias_scale=3.0, fit_intercept=False,
+        weight_distribution="laplace", weight_scale=9.0, center=False, alpha=5.0,
+    )  # fmt: skip
+    again = est.predict(X_TEST), est.loo_predict(), est.predict_infinite(X_TEST)
+    for a, b in zip(again, expected):
+        assert_array_equal(a, b)
+
+
+def test_html_view_computes_nothing(monkeypatch):
+    def fail(*args):
+        raise AssertionError("showing a model costs O(n^3)")
+
+    monkeypatch.setattr(_training_rows, "effective_ridge", fail)
+    est = fit()
+    for model in (est, make_pipeline(StandardScaler(), est)):
+        assert "RFEnsembleRegressor" in model._repr_html_()
+
+
+def test_interrupted_fit_is_no_fit():
+    est = RFEnsembleRegressor(3, 16, random_state=0)
+
+    def interrupt(z):
+        raise KeyboardInterrupt
+
+    for fitted in (False, True):
+        if fitted:
+            est.set_params(feature_map="relu").fit(X, Y)
+        with pytest.raises(KeyboardInterrupt):
+            est.set_params(feature_map=interrupt).fit(X, Y)
+        with pytest.raises(NotFittedError):
+            est.predict(X)
+    est.set_params(feature_map="relu").partial_fit(X[:20], Y[:20])
+    expected = clone(est).partial_fit(X[:20], Y[:20])
+    assert_array_equal(est.predict(X), expected.predict(X))
+
+
+def test_refused_fit_leaves_the_model():
+    est = fit(alpha=0.1)
+    expected = est.predict(X_TEST)
+    with pytest.raises(ValueError, match="alpha"):
+        est.set_params(alpha=[-1.0]).fit(X[:, :2], Y)
+    assert_array_equal(est.predict(X_TEST), expected)
+
+
+def test_which_solver_runs(monkeypatch):
+    """Conjugate gradients from 5000 rows and twice as many features on."""
+    assert _rf_ensemble.CG_FROM == 5000
+    monkeypatch.setattr(_rf_ensemble, "CG_FROM", 20)
+    called = []
+    for name, kind in (("fit_member_cg", "cg"), ("fit_member", "direct")):
+        solve = getattr(_members, name)
+        monkeypatch.setattr(
+            _rf_ensemble,
+            name,
+            lambda *args, s=solve, k=kind: called.append(k) or s(*args),
+        )
+    cases = (20, 40, ["cg"] * 3), (19, 64, ["direct"] * 3), (20, 39, ["direct"] * 3)
+    for n_rows, n_components, expected in cases:
+        called.clear()
+        fit(X[:n_rows], Y[:n_rows], n_components=n_components, alpha=0.1)
+        assert called == expected
+
+
+def test_infinite_predictions_do_not_depend_on_alpha_floor_or_blocks(monkeypatch):
+    finite = fit(alpha=1e-6, feature_map="erf")
+    limit = fit(alpha=1e-6, feature_map="erf", n_components=np.inf)
+    expected = limit.predict(X_TEST)
+    assert_allclose(finite.predict_infinite(X_TEST), expected, rtol=1e-10)
+    blocks = [slice(0, 4), slice(4, 15)]
+    for module in (_rf_ensemble, _training_rows):
+        monkeypatch.setattr(module, "row_blocks", lambda *args, **kwargs: blocks)
+    assert_allclose(limit.predict(X_TEST), expected, rtol=1e-12)
+    assert_allclose(finite.predict_infinite(X_TEST), expected, rtol=1e-10)
+    assert limit.predict(X_TEST, return_std=True, std="gp")[1].shape == (15,)
+
+
+def test_effective_ridge_is_that_of_the_centred_weighted_kernel():
+    est = fit(alpha=0.1, sample_weight=W)
+    K = rf_kernel(X - est.x_offset_, weight_scale=est.weight_scale_, bias_scale=1.0)
+    H = np.eye(40) - np.outer(np.ones(40), W) / W.sum()
+    root = np.sqrt(W)
+    d = np.linalg.eigvalsh(root[:, None] * (H @ K @ H.T) * root)
+    assert_allclose(
+        est.effective_ridge_, effective_ridge(d.clip(0), 64, 0.1), rtol=1e-9
+    )
+    repeated = fit(np.repeat(X, 2, axis=0), np.repeat(Y, 2), alpha=0.1)
+    assert np.isfinite(repeated.effective_ridge_)
 
 
 def test_pipeline_and_grid_search_on_diabetes():
@@ -697,7 +871,7 @@ def test_rank_deficient_ridgeless_warns_once():
         RankDeficientWarning, match="rank 39, below the full rank of 43"
     ) as w:
         est = fit(repeated, y, alpha=0, n_components=200)
-    assert len(w) == 1
+    assert len(w) == 1 and w[0].filename == __file__
     assert_allclose(est.predict(X), Y, atol=1e-6)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

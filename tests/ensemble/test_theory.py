@@ -58,6 +58,33 @@ def test_ridge_variance_matches_monte_carlo(n_components, rtol, alpha):
     assert np.all(error < 0.05 + 4 / np.sqrt(4000))
 
 
+@pytest.mark.parametrize(("n_components", "alpha"), [(10, 0.0), (10, 0.1), (100, 1.0)])
+def test_ridge_variance_is_its_formula(n_components, alpha):
+    d = np.linalg.eigvalsh(K).clip(0)
+    t = effective_ridge(d, n_components, alpha)
+    slope = 1 / (1 - np.sum(d**2 / (t + d) ** 2) / n_components)
+    A = np.linalg.inv(K + t * np.eye(20))
+    s2 = DIAG - np.einsum("ij,jk,ik->i", K_TEST, 2 * A - A @ K @ A, K_TEST)
+    q, c = Y @ A @ K @ A @ Y, t * K_TEST @ A @ A @ Y
+    expected = slope / n_components * (s2 * q + c**2)
+    mean, variance = gaussian_feature_variance(K, K_TEST, DIAG, Y, n_components, alpha)
+    assert_allclose(mean, K_TEST @ A @ Y, rtol=1e-8)
+    assert_allclose(variance, expected, rtol=1e-8)
+
+
+def test_repeated_rows_count_as_one():
+    """Ridgeless members see the mean of the targets of equal rows."""
+    index = np.repeat(np.arange(20), 2)
+    y = np.repeat(Y, 2) + np.tile([0.3, -0.3], 20)
+    repeated = gaussian_feature_variance(
+        K[np.ix_(index, index)], K_TEST[:, index], DIAG, y, 60
+    )
+    once = gaussian_feature_variance(K, K_TEST, DIAG, Y, 60)
+    assert_allclose(repeated[0], once[0], rtol=1e-5)
+    assert_allclose(repeated[1], once[1], rtol=1e-4)
+    assert effective_ridge([1.0, 1e-18], 1, 0.0) == 0
+
+
 def test_variance_of_several_targets_is_that_of_each():
     targets = np.column_stack([Y, Y**2])
     both = gaussian_feature_variance(K, K_TEST, DIAG, targets, 50, 0.1)
@@ -72,6 +99,7 @@ def test_limits_of_the_variance():
         variance = gaussian_feature_variance(K, K_TEST, DIAG, Y, n_components)[1]
         assert np.all(np.isinf(variance))
     assert np.all(gaussian_feature_variance(K, K_TEST, DIAG, Y, np.inf, 0.1)[1] == 0)
+    assert np.all(gaussian_feature_variance(K, K_TEST, DIAG, 0 * Y, 20)[1] == 0)
     # a training row is predicted exactly by every interpolating member
     at_train = gaussian_feature_variance(K, K, np.ones(20), Y, 60)[1]
     assert np.all(at_train < 1e-6)
@@ -129,6 +157,9 @@ def test_effective_ridge_refuses(arguments, message):
     [
         ({"K": K[:, :3]}, "K must be symmetric"),
         ({"K": np.triu(K)}, "K must be symmetric"),
+        ({"K": 1e-9 * np.triu(K)}, "K must be symmetric"),
+        ({"K": -K}, "K must be positive semi-definite"),
+        ({"diag_test": -DIAG}, "diag_test not negative"),
         ({"K_test": K_TEST[:, :5]}, "K_test must be"),
         ({"diag_test": DIAG[:2]}, "inconsistent numbers"),
         ({"y": Y[:4]}, "inconsistent numbers"),
