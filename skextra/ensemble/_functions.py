@@ -123,7 +123,8 @@ def effective_ridge(eigvals, n_components, alpha):
     Parameters
     ----------
     eigvals : array-like of shape (n_samples,)
-        Eigenvalues of the kernel matrix of the training rows, not negative.
+        Eigenvalues of the kernel matrix of the training rows, not negative but for
+        rounding.
 
     n_components : int or np.inf
         Width of a member.
@@ -156,9 +157,9 @@ def effective_ridge(eigvals, n_components, alpha):
     eigvals = check_array(as_numpy(eigvals), ensure_2d=False, dtype=np.float64)
     if eigvals.ndim != 1:
         raise ValueError(f"eigvals must be 1-D; got an array of shape {eigvals.shape}.")
-    if (eigvals < 0).any():
+    if eigvals.min() < -1e-8 * eigvals.max():
         raise ValueError(f"eigvals must not be negative; got {eigvals.min()}.")
-    return _theory.effective_ridge(eigvals, n_components, alpha)
+    return _theory.effective_ridge(np.maximum(eigvals, 0), n_components, alpha)
 
 
 @validate_params(

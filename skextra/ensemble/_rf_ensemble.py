@@ -600,7 +600,7 @@ class RFEnsembleRegressor(
             for name, value in self._fixed.items()
             if getattr(self, name) is not value and getattr(self, name) != value
         }
-        if changed or hasattr(self, "dual_coef_"):
+        if changed:
             words = [
                 f"{name}={new!r}, was {old!r}" for name, (old, new) in changed.items()
             ]

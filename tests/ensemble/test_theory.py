@@ -83,6 +83,7 @@ def test_repeated_rows_count_as_one():
     assert_allclose(repeated[0], once[0], rtol=1e-5)
     assert_allclose(repeated[1], once[1], rtol=1e-4)
     assert effective_ridge([1.0, 1e-18], 1, 0.0) == 0
+    assert effective_ridge([1.0, -1e-18], 1, 0.0) == 0
 
 
 def test_variance_of_several_targets_is_that_of_each():
