@@ -283,11 +283,13 @@ def jackknife(rows, weights, phases, alpha, feature_map, dual, rcond):
         rcond,
     )
     P = F.T @ operator if dual else operator
+    mean_influence = mean @ P
+    P /= math.sqrt(F.shape[1])
 
     def influence(X):
         xp, _, _ = get_namespace_and_device(X)
         Phi = xp.astype(features(X, weights, phases, feature_map), F.dtype, copy=False)
-        return (Phi / math.sqrt(F.shape[1]) - mean) @ P
+        return Phi @ P - mean_influence
 
     return loo, influence
 

@@ -7,7 +7,7 @@ is the direction of an unpenalised intercept: F and y are orthogonal to it. With
 intercept it is None.
 """
 
-from functools import cache, cached_property
+from functools import cache
 
 import numpy as np
 from scipy import linalg
@@ -152,6 +152,7 @@ class Spectrum:
             self._tolerance if rcond == "auto" else rcond
         )
         self.rank = int(xp.count_nonzero(self._kept))
+        self._projected = self._rows.T @ y
         self._interpolates = self.rank >= y.shape[0] - (unit is not None)
 
     def filter(self, alpha):
@@ -162,52 +163,58 @@ class Spectrum:
         d = xp.where(self._kept, self.eigenvalues + alpha, 1.0)
         return xp.where(self._kept, 1 / d, 0.0)
 
-    def solve(self, alpha):
-        """Dual or primal coefficients, (N or D, t)."""
-        return self.vectors @ (self.filter(alpha)[:, None] * self._projected)
+    def solve(self, alphas):
+        """Dual or primal coefficients for each alpha, (n_alphas, N or D, t)."""
+        return self._times(self.vectors, [self.filter(alpha) for alpha in alphas])
 
     def operator(self, alpha):
         """Matrix that takes y to the coefficients: dual (N, N), primal (D, N)."""
         return (self.vectors * self.filter(alpha)) @ self._rows.T
 
-    def residuals(self, alpha):
-        """Residuals (N, t) and 1 - leverages (N,): their ratio is the leave-one-out one.
+    def residuals(self, alphas):
+        """Residuals (n_alphas, N, t) and 1 - leverages (n_alphas, N) of the rows.
 
-        Rows that a ridgeless fit interpolates have 0 / 0 there; they get the limit for
-        alpha to 0, numerator and denominator both divided by alpha.
+        Their ratio is the leave-one-out residual. Rows that a ridgeless fit
+        interpolates have 0 / 0 there; they get the limit for alpha to 0, numerator and
+        denominator both divided by alpha.
         """
         xp, _, _ = get_namespace_and_device(self._y)
-        if self._dual:
-            norms = 1.0
-        else:  # of the columns of `_rows`
-            norms = xp.where(self._kept, self.eigenvalues, 1.0)
-        if alpha > 0 and (self._dual or self._interpolates):
-            # r = alpha C y, 1 - h = alpha C_ii
-            r, slack = self._apply(1 / (self.eigenvalues + alpha) / norms)
-            return alpha * r, alpha * slack
-        g = self.filter(alpha)
-        fitted, leverage = self._apply(g * self.eigenvalues / norms)
-        r, slack = self._y - fitted, 1 - leverage
-        if self._unit is not None:
-            slack = slack - self._unit**2
-        if alpha == 0:
-            limit_r, limit_slack = self._apply(g / norms)
-            interpolated = (slack <= 100 * self._tolerance) | self._interpolates
-            r = xp.where(interpolated[:, None], limit_r, r)
-            slack = xp.where(interpolated, limit_slack, slack)
-        return r, slack
+        d, norms = self.eigenvalues, 1.0
+        if not self._dual:  # squared lengths of the columns of `_rows`
+            norms = xp.where(self._kept, d, 1.0)
+        # r = alpha C y and 1 - h = alpha C_ii where C has all directions
+        whole = [alpha > 0 and (self._dual or self._interpolates) for alpha in alphas]
+        weights = [
+            1 / (d + alpha) / norms if w else self.filter(alpha) * d / norms
+            for alpha, w in zip(alphas, whole, strict=True)
+        ]
+        applied = self._times(self._rows, weights)
+        diagonal = xp.stack(weights) @ (self._rows**2).T
+        r, slack = [], []
+        for k, alpha in enumerate(alphas):
+            if whole[k]:
+                r.append(alpha * applied[k, ...])
+                slack.append(alpha * diagonal[k, :])
+                continue
+            r.append(self._y - applied[k, ...])
+            slack.append(1 - diagonal[k, :])
+            if self._unit is not None:
+                slack[k] -= self._unit**2
+            if alpha == 0:
+                limit = self.filter(0.0) / norms
+                interpolated = (slack[k] <= 100 * self._tolerance) | self._interpolates
+                limit_r = self._times(self._rows, [limit])[0, ...]
+                r[k] = xp.where(interpolated[:, None], limit_r, r[k])
+                slack[k] = xp.where(interpolated, self._rows**2 @ limit, slack[k])
+        return xp.stack(r), xp.stack(slack)
 
-    @cached_property
-    def _projected(self):
-        return self._rows.T @ self._y
-
-    @cached_property
-    def _squares(self):
-        return self._rows**2
-
-    def _apply(self, g):
-        """The matrix rows g rows^T: times y, and its diagonal."""
-        return self._rows @ (g[:, None] * self._projected), self._squares @ g
+    def _times(self, M, weights):
+        """M (weight * rows^T y) for each of the weights, in one product."""
+        xp, _, _ = get_namespace_and_device(M)
+        projected = xp.stack(weights).T[:, :, None] * self._projected[:, None, :]
+        product = M @ xp.reshape(projected, (projected.shape[0], -1))
+        product = xp.reshape(product, (M.shape[0], *projected.shape[1:]))
+        return xp.permute_dims(product, (1, 0, 2))
 
 
 def solve_path(make_S, y, alphas, F=None, unit=None, rcond="auto", residuals=False):
@@ -218,16 +225,12 @@ def solve_path(make_S, y, alphas, F=None, unit=None, rcond="auto", residuals=Fal
     (n_alphas, N or D, t), the stacked `Spectrum.residuals` or None, and the rank or
     None.
     """
-    xp, _, _ = get_namespace_and_device(y)
     dual_unit, right_side = (unit, y) if F is None else (None, F.T @ y)
     if not residuals and (factor := factorise(make_S, alphas[0], dual_unit)):
         return factor[0].solve(right_side)[None, ...], None, None
     spectrum = Spectrum(make_S, y, F, unit, rcond, 0.0 in alphas)
-    coef = xp.stack([spectrum.solve(alpha) for alpha in alphas])
-    if not residuals:
-        return coef, None, spectrum.rank
-    r, slack = zip(*(spectrum.residuals(alpha) for alpha in alphas), strict=True)
-    return coef, (xp.stack(r), xp.stack(slack)), spectrum.rank
+    loo = spectrum.residuals(alphas) if residuals else None
+    return spectrum.solve(alphas), loo, spectrum.rank
 
 
 def leave_one_out(make_S, y, alpha, F=None, unit=None, rcond="auto"):
@@ -240,8 +243,8 @@ def leave_one_out(make_S, y, alpha, F=None, unit=None, rcond="auto"):
     factor = factorise(make_S, alpha, unit if F is None else None)
     if factor is None:
         spectrum = Spectrum(make_S, y, F, unit, rcond, alpha == 0)
-        r, slack = spectrum.residuals(alpha)
-        return r / slack[:, None], spectrum.operator(alpha)
+        r, slack = spectrum.residuals([alpha])
+        return r[0, ...] / slack[0, :, None], spectrum.operator(alpha)
     factor, lift = factor
     size = y.shape[0] if F is None else F.shape[1]
     inverse = factor.solve(xp.eye(size, dtype=y.dtype, device=device))

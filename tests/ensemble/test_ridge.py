@@ -84,10 +84,10 @@ def test_interpolated_rows_of_a_narrow_ridgeless_fit():
     F[:, 0] = 0
     F[2, 0] = 1.7
     y = rng.randn(9, 1)
-    r, slack = Spectrum(None, y, F, ridgeless=True).residuals(0.0)
+    r, slack = Spectrum(None, y, F, ridgeless=True).residuals([0.0])
     keep = np.arange(9) != 2
     theta = np.linalg.lstsq(F[keep], y[keep], rcond=None)[0]
-    assert_allclose(r[2] / slack[2], y[2] - F[2] @ theta, rtol=1e-8)
+    assert_allclose(r[0, 2] / slack[0, 2], y[2] - F[2] @ theta, rtol=1e-8)
 
 
 @pytest.mark.parametrize("feature_map", ["fourier", "erf", "softplus", "relu", "step"])
@@ -182,7 +182,7 @@ def test_rank_and_cut_off():
     assert Spectrum(S.copy, y).rank == 4
     assert Spectrum(S.copy, y, rcond=1e-4).rank == 3
     assert_allclose(
-        Spectrum(S.copy, y, rcond=0.1).solve(0.0),
+        Spectrum(S.copy, y, rcond=0.1).solve([0.0])[0],
         Q[:, :2] @ ((Q[:, :2].T @ y) / [[1.0], [0.5]]),
     )
 
@@ -191,7 +191,9 @@ def test_no_alpha_is_too_small():
     S, y = np.diag([1e-12, 1.0]), np.ones((2, 1))
     for alpha in (1e-12, 1e-15):
         expected = 1 / np.array([1e-12 + alpha, 1 + alpha])
-        assert_allclose(Spectrum(S.copy, y).solve(alpha)[:, 0], expected, rtol=1e-12)
+        assert_allclose(
+            Spectrum(S.copy, y).solve([alpha])[0, :, 0], expected, rtol=1e-12
+        )
         coef, _, _ = solve_path(S.copy, y, [alpha])
         assert_allclose(coef[0, :, 0], expected, rtol=1e-12)
 
