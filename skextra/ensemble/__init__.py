@@ -11,7 +11,8 @@ from skextra.ensemble._functions import (
     gaussian_feature_variance,
     rf_kernel,
 )
-from skextra.ensemble._rf_ensemble import RankDeficientWarning, RFEnsembleRegressor
+from skextra.ensemble._rf_ensemble import RFEnsembleRegressor
+from skextra.ensemble._steps import RankDeficientWarning
 
 __all__ = [
     "EnsembleOrWiderDisplay",

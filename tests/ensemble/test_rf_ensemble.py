@@ -25,7 +25,7 @@ from skextra.ensemble import (
     RankDeficientWarning,
     RFEnsembleRegressor,
     _members,
-    _rf_ensemble,
+    _steps,
     _training_rows,
     effective_ridge,
     rf_kernel,
@@ -211,13 +211,13 @@ def test_conjugate_gradients_solve_the_weighted_centred_problem(feature_map):
 
 
 def test_auto_turns_to_conjugate_gradients(monkeypatch):
-    monkeypatch.setattr(_rf_ensemble, "CG_FROM", 30)
+    monkeypatch.setattr(_steps, "CG_FROM", 30)
     direct = fit(solver="dual", n_components=100, alpha=0.1)
 
     def fail(*args):
         raise AssertionError("the direct solver was used")
 
-    monkeypatch.setattr(_rf_ensemble, "fit_member", fail)
+    monkeypatch.setattr(_steps, "fit_member", fail)
     est = fit(n_components=100, alpha=0.1)
     assert_allclose(est.predict(X_TEST), direct.predict(X_TEST), rtol=1e-6)
 
@@ -685,13 +685,13 @@ def test_refused_fit_leaves_the_model():
 
 def test_which_solver_runs(monkeypatch):
     """Conjugate gradients from 5000 rows and twice as many features on."""
-    assert _rf_ensemble.CG_FROM == 5000
-    monkeypatch.setattr(_rf_ensemble, "CG_FROM", 20)
+    assert _steps.CG_FROM == 5000
+    monkeypatch.setattr(_steps, "CG_FROM", 20)
     called = []
     for name, kind in (("fit_member_cg", "cg"), ("fit_member", "direct")):
         solve = getattr(_members, name)
         monkeypatch.setattr(
-            _rf_ensemble,
+            _steps,
             name,
             lambda *args, s=solve, k=kind: called.append(k) or s(*args),
         )
@@ -708,7 +708,7 @@ def test_infinite_predictions_do_not_depend_on_alpha_floor_or_blocks(monkeypatch
     expected = limit.predict(X_TEST)
     assert_allclose(finite.predict_infinite(X_TEST), expected, rtol=1e-10)
     blocks = [slice(0, 4), slice(4, 15)]
-    for module in (_rf_ensemble, _training_rows):
+    for module in (_steps, _training_rows):
         monkeypatch.setattr(module, "row_blocks", lambda *args, **kwargs: blocks)
     assert_allclose(limit.predict(X_TEST), expected, rtol=1e-12)
     assert_allclose(finite.predict_infinite(X_TEST), expected, rtol=1e-10)
