@@ -90,7 +90,8 @@ class RFEnsembleRegressor(
 
     alpha_selection : {"loo", "gcv"}, default="loo"
         Error that chooses `alpha` from an array: the exact leave-one-out error of the
-        ensemble mean, or its generalised cross-validation.
+        ensemble mean, or its generalised cross-validation. The unit of both is a row,
+        whatever its weight: a row of weight 2 is not left out like two rows.
 
     fit_intercept : bool, default=True
         Whether to fit an unpenalised intercept.
