@@ -109,6 +109,12 @@ def methods_by_problem():
     return list_table(("You ask", "skextra offers", "Instead of"), rows)
 
 
+def measured(side):
+    """Write the seconds of one side and, in brackets, its quality if it has one."""
+    seconds, quality = side["seconds"], side["quality"]
+    return f"{seconds:.3g} s" + ("" if quality is None else f" ({quality:.3f})")
+
+
 def measured_times():
     """Write the tables of the "how fast" page from the results of the benchmarks."""
     text = ""
@@ -120,8 +126,7 @@ def measured_times():
                 case["name"],
                 case["against"],
                 "{median:.2f} ({min:.2f} to {max:.2f})".format(**case["ratio"]),
-                "{seconds:.3g} s".format(**case["ours"]),
-                "{seconds:.3g} s".format(**case["peer"]),
+                *(measured(case[side]) for side in ("ours", "peer")),
             )
             for case in found["cases"]
         ]

@@ -130,15 +130,32 @@ def test_alpha_below_rounding_with_conflicting_repeated_rows(alpha, n_components
 
 @pytest.mark.parametrize("alpha", [0.0, 1e-20, 1e-3])
 @pytest.mark.parametrize("n_components", [8, 64, np.inf])
-def test_rows_that_are_all_alike_give_the_mean(n_components, alpha):
-    X, y = np.full((12, 3), 0.1), np.arange(12.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RankDeficientWarning)
-        est = RFEnsembleRegressor(2, n_components, alpha=alpha, random_state=0)
-        est.fit(X, y)
+@pytest.mark.parametrize("feature_map", ["relu", "erf", "softplus", "fourier"])
+def test_rows_that_are_all_alike_give_the_mean(feature_map, n_components, alpha):
+    X, y = np.full((12, 3), np.pi), np.arange(12.0)
     new = np.vstack([X[:1], np.random.RandomState(0).randn(5, 3)])
-    assert_allclose(est.predict(new), 5.5, atol=1e-6)
-    assert np.abs(est.predict_interval(new, 0.8)).max() < 20
+    for weight in (None, np.random.RandomState(1).uniform(0.1, 3, 12)):
+        est = RFEnsembleRegressor(
+            2, n_components, alpha=alpha, feature_map=feature_map, random_state=0
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RankDeficientWarning)
+            est.fit(X, y, weight)
+        assert_allclose(est.predict(new), np.average(y, weights=weight), atol=1e-6)
+        assert np.abs(est.predict_interval(new, 0.8)).max() < 20
+
+
+def test_narrow_ridgeless_fit_keeps_the_digits_of_its_features():
+    rng = np.random.RandomState(0)
+    X, y = rng.randn(40, 3), rng.randn(40)
+    est = RFEnsembleRegressor(
+        1, 32, alpha=0, feature_map="softplus", random_state=0
+    ).fit(X, y)
+    F = features(est, X)[0]
+    F = F - F.mean(axis=0)
+    assert np.linalg.cond(F) > 1e4
+    expected = y.mean() + F @ np.linalg.lstsq(F, y - y.mean(), rcond=None)[0]
+    assert_allclose(est.predict(X), expected, rtol=0, atol=1e-10)
 
 
 def test_path_equals_single_fits():
