@@ -7,7 +7,9 @@ is the direction of an unpenalised intercept: F and y are orthogonal to it. With
 intercept it is None.
 """
 
-from functools import cache
+from contextlib import nullcontext
+from functools import cached_property
+from threading import Lock
 
 import numpy as np
 from scipy import linalg
@@ -15,21 +17,42 @@ from sklearn.utils._array_api import _is_numpy_namespace, get_namespace_and_devi
 from threadpoolctl import ThreadpoolController
 
 
-@cache
-def _scipy_blas():
-    """The BLAS that SciPy's wheels bring beside NumPy's, if they do."""
-    found = ThreadpoolController()
-    paths = [library.filepath for library in found.lib_controllers]
-    return found.select(filepath=[path for path in paths if "scipy.libs" in path])
+class _OneSciPyThread:
+    """Context in which the BLAS of SciPy's wheels, if there is one, has one thread.
+
+    The threads of NumPy's own BLAS wait awake for a while. Those of SciPy's would
+    compete with them for the cores, which costs several times what they save. The last
+    one out of the context restores the limit, since members may be fitted in threads.
+    """
+
+    def __init__(self):
+        self._lock, self._inside = Lock(), 0
+
+    @cached_property
+    def _blas(self):
+        found = ThreadpoolController()
+        paths = [library.filepath for library in found.lib_controllers]
+        return found.select(filepath=[path for path in paths if "scipy.libs" in path])
+
+    def __enter__(self):
+        with self._lock:
+            if self._inside == 0:
+                self._limiter = self._blas.limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error):
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limiter.restore_original_limits()
+
+
+_ONE_SCIPY_THREAD = _OneSciPyThread()
 
 
 def _scipy_threads(flops):
-    """One thread for what takes SciPy less than a tenth of a second.
-
-    The threads of NumPy's BLAS wait awake for a while. Those of SciPy's would compete
-    with them for the cores, which costs several times what they save.
-    """
-    return _scipy_blas().limit(limits=1 if flops < 5e9 else None)
+    """One thread for what takes SciPy less than a tenth of a second."""
+    return _ONE_SCIPY_THREAD if flops < 5e9 else nullcontext()
 
 
 class PositiveDefinite:

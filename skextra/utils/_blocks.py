@@ -1,9 +1,13 @@
 """Work in pieces: blocks of rows, and tasks spread by joblib."""
 
+from contextlib import nullcontext
+
+from joblib import cpu_count
 from joblib.parallel import get_active_backend
 from sklearn.utils import gen_batches
 from sklearn.utils._chunking import get_chunk_n_rows
 from sklearn.utils.parallel import Parallel
+from threadpoolctl import ThreadpoolController
 
 
 def row_blocks(n_rows, row_bytes, memory=32):
@@ -36,8 +40,9 @@ def row_blocks(n_rows, row_bytes, memory=32):
 def run_parallel(tasks, n_jobs=None):
     """Run joblib tasks and yield their results in order, as they arrive.
 
-    Threads are preferred; any backend of :func:`joblib.parallel_config` takes over. A
-    backend that cannot deliver one by one delivers all at the end.
+    Threads are preferred, which share the cores with the threads of BLAS; any backend
+    of :func:`joblib.parallel_config` takes over. A backend that cannot deliver one by
+    one delivers all at the end.
 
     Parameters
     ----------
@@ -48,7 +53,7 @@ def run_parallel(tasks, n_jobs=None):
 
     Returns
     -------
-    results : iterable
+    results : generator
         The results, in the order of the tasks.
 
     Examples
@@ -58,6 +63,16 @@ def run_parallel(tasks, n_jobs=None):
     >>> list(run_parallel(delayed(abs)(i) for i in (-2, 1)))
     [2, 1]
     """
-    backend, _ = get_active_backend(prefer="threads")
+    backend, default_n_jobs = get_active_backend(prefer="threads")
+    n_workers = backend.effective_n_jobs(n_jobs or default_n_jobs)
+    in_threads = getattr(backend, "supports_sharedmem", False) and n_workers > 1
     return_as = "generator" if backend.supports_return_generator else "list"
-    return Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks)
+    with _shared_cores(n_workers) if in_threads else nullcontext():
+        yield from Parallel(n_jobs=n_jobs, prefer="threads", return_as=return_as)(tasks)
+
+
+def _shared_cores(n_workers):
+    """Context in which each worker's BLAS has its share of the cores, if not less."""
+    blas = ThreadpoolController()
+    now = max((library.num_threads for library in blas.lib_controllers), default=1)
+    return blas.limit(limits=min(now, max(1, cpu_count() // n_workers)))

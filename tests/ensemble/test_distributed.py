@@ -6,8 +6,10 @@ import pytest
 from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.callback import ProgressBar
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from skextra.ensemble import RFEnsembleRegressor, ensemble_or_wider
+from skextra.ensemble._ridge import _scipy_threads
 
 RNG = np.random.RandomState(0)
 X, Y = RNG.randn(60, 3), RNG.randn(60)
@@ -56,3 +58,18 @@ def test_comparison_of_ensembles_in_parallel():
         est.set_params(n_jobs=2), X, Y, budgets=[16], n_repeats=2, cv=2
     )
     assert_array_equal(serial.ensemble_mse, spread.ensemble_mse)
+
+
+def test_threads_of_blas_are_left_as_they_were():
+    with threadpool_limits(2):
+        before = [library["num_threads"] for library in threadpool_info()]
+        RFEnsembleRegressor(40, 300, alpha=1.0, n_jobs=4, random_state=0).fit(X, Y)
+        assert [library["num_threads"] for library in threadpool_info()] == before
+        with _scipy_threads(1.0), _scipy_threads(1.0):
+            inside = [
+                library["num_threads"]
+                for library in threadpool_info()
+                if "scipy.libs" in library["filepath"]
+            ]
+        assert set(inside) <= {1}
+        assert [library["num_threads"] for library in threadpool_info()] == before
