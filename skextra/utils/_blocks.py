@@ -51,10 +51,10 @@ def run_parallel(tasks, n_jobs=None):
     n_jobs : int, default=None
         As in :class:`joblib.Parallel`.
 
-    Returns
-    -------
-    results : generator
-        The results, in the order of the tasks.
+    Yields
+    ------
+    result : object
+        What a task returned, in the order of the tasks.
 
     Examples
     --------
