@@ -76,7 +76,7 @@ def rf_kernel(X, Y=None, feature_map="relu", *, weight_scale=1.0, bias_scale=0.0
     References
     ----------
     N. Dern, J. P. Cunningham, G. Pleiss, "Theoretical Limitations of Ensembles in the
-    Age of Overparameterization", ICML 2025, Section 2 and Appendix A. The angle of the
+    Age of Overparameterization", ICML 2025, :arxiv:`2410.16201`. The angle of the
     arc-cosine kernel is printed there with x twice; it is the one between x and x'.
 
     Examples
