@@ -304,8 +304,9 @@ def jackknife_plus(X, y_pred, rows, members, miscoverage):
     n_samples, intercept = rows.y.shape[0], 0.0
     if rows.unit is not None:
         intercept = rows.unit / xp.linalg.vector_norm(rows.root)
-    moves = residuals = 0.0
-    for n_members, (loo, influence) in enumerate(members, start=1):  # noqa: B007
+    moves, residuals, n_members = 0.0, 0.0, 0
+    for loo, influence in members:  # one at a time: each holds matrices of its own
+        n_members += 1
         moves = moves + (influence(X) + intercept)[:, :, None] * loo[None, ...]
         residuals = residuals + loo
     centres = y_pred[:, None, :] - moves / n_members
