@@ -51,8 +51,8 @@ def written_methods(cls):
 
 @pytest.mark.parametrize("path", list(public_names()))
 def test_numpydoc(path):
-    is_method, is_warning = path.count(".") > 2, path.endswith("Warning")
-    not_needed = NOT_NEEDED | ({"EX01"} if is_method or is_warning else set())
+    is_method, is_raised = path.count(".") > 2, path.endswith(("Warning", "Error"))
+    not_needed = NOT_NEEDED | ({"EX01"} if is_method or is_raised else set())
     errors = [f"{code}: {text}" for code, text in validate(path)["errors"]]
     assert not [error for error in errors if error[:4] not in not_needed]
 

@@ -1,0 +1,94 @@
+"""What the parameters say about the features: domains, groups, tests and costs."""
+
+from numbers import Integral
+
+import numpy as np
+
+from skextra.tree._known import declared_inputs, mapped_inputs
+
+
+class DeclarationsMixin:
+    """Check parameters that name features, for the class of the tree."""
+
+    def _declared(self, n_features):
+        """Read feature_domains and one_hot_groups."""
+        kinds = {"binary", "integer", "continuous"}
+        domains = {}
+        for feature, kind in (self.feature_domains or {}).items():
+            if kind not in kinds:
+                raise ValueError(
+                    f"feature_domains must hold {sorted(kinds)}; got {kind!r} for "
+                    f"feature {feature!r}."
+                )
+            domains[self._index(feature, n_features, "feature_domains")] = kind
+        groups = self._groups_of(self.one_hot_groups, n_features, "one_hot_groups")
+        for group in groups:
+            other = {domains.get(j, "binary") for j in group.tolist()} - {"binary"}
+            if len(group) < 2 or other:
+                raise ValueError(
+                    "one_hot_groups must hold lists of two or more binary features; got "
+                    f"{group.tolist()}."
+                )
+        return declared_inputs(n_features, domains, groups)
+
+    def _groups_of(self, groups, n_features, name):
+        """Read lists of features that have no feature in common."""
+        groups = [] if groups is None else list(groups)
+        read = [
+            np.array(sorted({self._index(j, n_features, name) for j in group}), int)
+            for group in groups
+        ]
+        members = np.concatenate([*read, []])
+        if len(np.unique(members)) < len(members):
+            raise ValueError(f"{name} must not share features; got {groups}.")
+        return read
+
+    def _index(self, feature, n_features, name):
+        """Return the index of a feature given by index or name."""
+        names = getattr(self, "source_features_", None)
+        if names is None:
+            names = getattr(self, "feature_names_in_", [])
+        if isinstance(feature, Integral) and 0 <= feature < n_features:
+            return int(feature)
+        if isinstance(feature, str) and feature in names:
+            return int(np.flatnonzero(np.asarray(names) == feature)[0])
+        raise ValueError(
+            f"{name} names the feature {feature!r}; accepted are 0 to {n_features - 1}"
+            + (" and the names of the features." if len(names) else ".")
+        )
+
+    def _mapped(self, threshold_map, n_columns):
+        """Read threshold_map."""
+        if self.feature_domains is not None or self.one_hot_groups is not None:
+            raise ValueError(
+                "threshold_map cannot be combined with feature_domains or one_hot_groups."
+            )
+        for column, test in threshold_map.items():
+            if not (isinstance(column, Integral) and 0 <= column < n_columns):
+                raise ValueError(
+                    f"threshold_map maps columns 0 to {n_columns - 1}; got {column!r}."
+                )
+            if len(test) != 2 or not np.isfinite(test[1]):
+                raise ValueError(
+                    "threshold_map holds pairs of a feature and a finite threshold; got "
+                    f"{test!r} for column {column}."
+                )
+        return mapped_inputs(n_columns, threshold_map)
+
+    def _checked_costs(self, costs, n_features):
+        """Read the costs of the features."""
+        if costs is None:
+            return np.ones(n_features)
+        costs = np.asarray(costs, dtype=float)
+        if costs.shape != (n_features,):
+            raise ValueError(
+                f"acquisition costs must have shape ({n_features},), one for each "
+                f"feature; got {costs.shape}."
+            )
+        if not (np.isfinite(costs) & (costs >= 0)).all():
+            wrong = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))[0]
+            raise ValueError(
+                "acquisition costs must be finite and not negative; got "
+                f"{costs[wrong]} for feature {wrong}."
+            )
+        return costs

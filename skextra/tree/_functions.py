@@ -1,0 +1,517 @@
+"""The reasoning as functions on any tree, for regression trees too."""
+
+from dataclasses import replace
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d
+from sklearn.utils.validation import _check_sample_weight
+
+from skextra.tree import _equivalence
+from skextra.tree._explanations import explain_rows
+from skextra.tree._importance import permutation_importance, positions
+from skextra.tree._known import plain_inputs
+from skextra.tree._missing import value_bounds
+from skextra.tree._reasoning import ReasoningMixin, check_options
+from skextra.tree._sources import flatten
+
+
+def trees_equivalent(a, b, output="auto"):
+    """Tell whether two trees are the same function, exactly and in polynomial time.
+
+    Parameters
+    ----------
+    a, b : object
+        Fitted trees of any kind that :meth:`BooleanTree.from_tree` takes, or fitted
+        regression trees of scikit-learn.
+
+    output : {"auto", "label", "proba", "value"}, default="auto"
+        What has to be the same for all rows. "auto" is "label" for classification and
+        "value" for regression; probabilities and values are compared up to rounding.
+
+    Returns
+    -------
+    equivalent : bool
+        Whether no row tells the trees apart.
+
+    Raises
+    ------
+    ValueError
+        If the trees have other classes or another number of features.
+
+    References
+    ----------
+    .. [1] McTavish, Boner, Donnelly, Seltzer, Rudin, "Leveraging Predictive Equivalence
+       in Decision Trees", ICML 2025.
+
+    Examples
+    --------
+    >>> from skextra.tree import trees_equivalent
+    >>> yes, no = {"prediction": 1}, {"prediction": 0}
+    >>> a = {"feature": 0, "true": {"feature": 1, "true": yes, "false": no}, "false": no}
+    >>> b = {"feature": 1, "true": {"feature": 0, "true": yes, "false": no}, "false": no}
+    >>> trees_equivalent(a, b)
+    True
+    """
+    return tree_counterexample(a, b, output) is None
+
+
+def tree_counterexample(a, b, output="auto"):
+    """Find a row for which two trees answer otherwise.
+
+    Parameters
+    ----------
+    a, b : object
+        As in :func:`trees_equivalent`.
+
+    output : {"auto", "label", "proba", "value"}, default="auto"
+        As in :func:`trees_equivalent`.
+
+    Returns
+    -------
+    x : array of shape (n_features,) or None
+        Such a row, or None if the trees are the same function.
+
+    Raises
+    ------
+    ValueError
+        If the trees have other classes or another number of features.
+
+    Examples
+    --------
+    >>> from skextra.tree import tree_counterexample
+    >>> yes, no = {"prediction": 1}, {"prediction": 0}
+    >>> a = {"feature": 0, "threshold": 2.0, "true": yes, "false": no}
+    >>> b = {"feature": 0, "threshold": 3.0, "true": yes, "false": no}
+    >>> tree_counterexample(a, b)
+    array([3.])
+    """
+    (a, b), inputs = _alike([a, b])
+    point = _equivalence.find_counterexample(a, b, _output(a, output), inputs)
+    return None if point is None else inputs.as_columns(point)
+
+
+def unique_trees(trees, output="auto"):
+    """Find the distinct functions among many trees.
+
+    Labels are compared among trees that agree on a sample of points; for probabilities
+    and values each tree is compared with every distinct one.
+
+    Parameters
+    ----------
+    trees : iterable of object
+        Trees as in :func:`trees_equivalent`.
+
+    output : {"auto", "label", "proba", "value"}, default="auto"
+        As in :func:`trees_equivalent`.
+
+    Returns
+    -------
+    result : :class:`~sklearn.utils.Bunch`
+        With the attributes
+
+        representatives : list of object
+            The first tree of each class.
+        inverse : array of shape (n_trees,)
+            Which representative each tree equals.
+        counts : array of shape (n_representatives,)
+            Number of trees in each class.
+
+    Raises
+    ------
+    ValueError
+        If the trees have other classes or another number of features.
+
+    Examples
+    --------
+    >>> from skextra.tree import unique_trees
+    >>> yes, no = {"prediction": 1}, {"prediction": 0}
+    >>> stump = {"feature": 0, "true": yes, "false": no}
+    >>> same = {"feature": 1, "true": stump, "false": stump}
+    >>> unique_trees([stump, same, {"feature": 1, "true": yes, "false": no}]).counts
+    array([2, 1])
+    """
+    trees = list(trees)
+    if not trees:
+        return Bunch(
+            representatives=[], inverse=np.empty(0, int), counts=np.empty(0, int)
+        )
+    flat, inputs = _alike(trees)
+    output = _output(flat[0], output)
+    distinct, inverse = _equivalence.group_equal(flat, output, inputs)
+    return Bunch(
+        representatives=[trees[i] for i in distinct],
+        inverse=inverse,
+        counts=np.bincount(inverse, minlength=len(distinct)),
+    )
+
+
+def essential_thresholds(tree):
+    """Find the thresholds on which a tree's function depends.
+
+    Parameters
+    ----------
+    tree : object
+        Tree as in :func:`trees_equivalent`.
+
+    Returns
+    -------
+    thresholds : dict of int to array
+        For each relevant feature its thresholds, in order.
+
+    Examples
+    --------
+    >>> from skextra.tree import essential_thresholds
+    >>> yes, no = {"prediction": 1}, {"prediction": 0}
+    >>> stump = {"feature": 0, "threshold": 2.0, "true": yes, "false": no}
+    >>> same = {"feature": 1, "threshold": 7.0, "true": stump, "false": stump}
+    >>> essential_thresholds(same)
+    {0: array([2.])}
+    """
+    (tree,), inputs = _alike([tree])
+    if inputs.groups:
+        raise ValueError("Essential thresholds are not defined with one_hot_groups.")
+    return _equivalence.essential_thresholds(tree)
+
+
+def value_interval(tree, X):
+    """Bound what a tree can predict once the unknown values are known.
+
+    Parameters
+    ----------
+    tree : object
+        Tree as in :func:`trees_equivalent`.
+
+    X : array-like of shape (n_samples, n_features)
+        Rows; NaN is unknown.
+
+    Returns
+    -------
+    interval : array of shape (n_samples, 2) or (n_samples, n_classes, 2)
+        Least and largest prediction of a regression tree, or probability of each class,
+        over all completions. Both are attained.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skextra.tree import value_interval
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, y)
+    >>> X[:, 2] = np.nan
+    >>> value_interval(tree, X[:1]).round()
+    array([[163., 226.]])
+    """
+    (tree,), inputs = _alike([tree])
+    bounds = value_bounds(tree, *inputs.read(_rows(X, tree, inputs)), inputs.groups)
+    return bounds[:, 0] if tree.classes is None else bounds
+
+
+def explain_tree(
+    tree,
+    X,
+    kind="abductive",
+    minimize="subset",
+    inflate=False,
+    max_explanations=1,
+    *,
+    costs=None,
+    max_terms=10_000,
+):
+    """Explain what a tree predicts, as :meth:`BooleanTree.explain` does.
+
+    Parameters
+    ----------
+    tree : object
+        Tree as in :func:`trees_equivalent`. The label of a regression tree is its
+        prediction.
+
+    X : array-like of shape (n_samples, n_features)
+        Rows; NaN is unknown, and the label must be determined.
+
+    kind : {"abductive", "contrastive"}, default="abductive"
+        As in :meth:`BooleanTree.explain`.
+
+    minimize : {"subset", "cost"}, default="subset"
+        As in :meth:`BooleanTree.explain`.
+
+    inflate : bool, default=False
+        As in :meth:`BooleanTree.explain`.
+
+    max_explanations : int or "all", default=1
+        Number of explanations of each row, or as many as there are.
+
+    costs : array-like of shape (n_features,), default=None
+        Cost of each feature; None is 1 each.
+
+    max_terms : int, default=10_000
+        Largest number of explanations of a row.
+
+    Returns
+    -------
+    explanations : list of lists of Explanation
+        Those of each row.
+
+    Raises
+    ------
+    ValueError
+        If the label of a row is not determined.
+
+    BudgetExceededError
+        If "all" are more than `max_terms`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> from skextra.tree import explain_tree
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(X, y)
+    >>> explain_tree(tree, X[:1])[0][0].features
+    (2, 8)
+    """
+    check_options(kind=kind, minimize=minimize, max_explanations=max_explanations)
+    if not (isinstance(max_terms, Integral) and max_terms >= 1):
+        raise ValueError(f"max_terms must be 1 or more; got {max_terms!r}.")
+    (tree,), inputs = _alike([tree])
+    n_features = len(inputs.domains)
+    costs = np.ones(n_features) if costs is None else np.asarray(costs, dtype=float)
+    if costs.shape != (n_features,) or not (np.isfinite(costs) & (costs >= 0)).all():
+        raise ValueError(
+            f"costs must be {n_features} finite numbers, 0 or more; got {costs}."
+        )
+    labels = tree.classes
+    if labels is None:
+        labels = np.zeros(tree.label.max() + 1)
+        labels[tree.label[tree.leaves]] = tree.value[tree.leaves, 0]
+    lower, upper = inputs.read(_rows(X, tree, inputs))
+    return explain_rows(
+        tree,
+        lower,
+        upper,
+        labels,
+        inputs.groups,
+        costs,
+        kind=kind,
+        by_cost=minimize == "cost",
+        inflate=inflate,
+        count=max_explanations,
+        max_terms=max_terms,
+    )
+
+
+def exact_permutation_importance(tree, X, y, sample_weight=None):
+    """Permutation importance over all pairs of rows instead of some shuffles.
+
+    It is the expectation of the usual estimate, without its noise, and depends on the
+    tree's function alone.
+
+    Parameters
+    ----------
+    tree : object
+        Classification tree as in :func:`trees_equivalent`.
+
+    X : array-like of shape (n_samples, n_features)
+        Rows, without NaN in the features that the tree tests.
+
+    y : array-like of shape (n_samples,)
+        Labels.
+
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the rows; None is 1 each.
+
+    Returns
+    -------
+    importances : array of shape (n_features,)
+        Accuracy lost when a feature's value is taken from a random row.
+
+    Raises
+    ------
+    ValueError
+        If a tested feature has NaN, or the weights sum to 0.
+
+    Notes
+    -----
+    With weights summing to W: ``MR_j = acc - sum_ik w_i w_k [f(x_i with x_kj) = y_i] /
+    W^2``. A row is swapped with itself too; without that the loss is n / (n - 1) times
+    as large.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from skextra.tree import exact_permutation_importance
+    >>> X, y = load_iris(return_X_y=True)
+    >>> tree = DecisionTreeClassifier(max_depth=3, random_state=0).fit(X, y)
+    >>> exact_permutation_importance(tree, X, y).round(2)
+    array([0.  , 0.  , 0.1 , 0.54])
+    """
+    (tree,), inputs = _alike([tree])
+    _require_classes(tree)
+    X = _rows(X, tree, inputs)
+    y, weight = column_or_1d(y), _check_sample_weight(sample_weight, X)
+    check_consistent_length(X, y)
+    if (weight < 0).any() or not weight.sum() > 0:
+        raise ValueError("sample_weight must be 0 or more, and not all 0.")
+    return _importance(tree, inputs, X, y, weight)
+
+
+def rashomon_importance(tree_sets, X, y, deduplicate=True):
+    """Distribution of each feature's importance over sets of nearly optimal trees.
+
+    The Rashomon importance distribution gives each set, one for each bootstrap sample
+    of the data, the same weight, and divides it among the set's trees; with
+    `deduplicate`, among its distinct functions, so that a function does not count for
+    more because it can be drawn in many ways.
+
+    Parameters
+    ----------
+    tree_sets : iterable of iterables of object
+        Sets of classification trees as in :func:`trees_equivalent`, from a package that
+        enumerates them.
+
+    X : array-like of shape (n_samples, n_features)
+        Rows on which importance is measured, without NaN in tested features.
+
+    y : array-like of shape (n_samples,)
+        Labels.
+
+    deduplicate : bool, default=True
+        Whether a function counts once in a set.
+
+    Returns
+    -------
+    result : :class:`~sklearn.utils.Bunch`
+        With the attributes
+
+        importances : array of shape (n_functions, n_features)
+            Exact permutation importances of all functions of all sets.
+        weights : array of shape (n_functions,)
+            Their weights, of sum 1.
+
+    Raises
+    ------
+    ValueError
+        If a set has no tree.
+
+    Examples
+    --------
+    >>> from skextra.tree import rashomon_importance
+    >>> yes, no = {"prediction": 1}, {"prediction": 0}
+    >>> a, b = ({"feature": j, "true": yes, "false": no} for j in (0, 1))
+    >>> same = {"feature": 1, "true": a, "false": a}
+    >>> X, y = [[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1]
+    >>> rashomon_importance([[a, same, b]], X, y).weights
+    array([0.5, 0.5])
+    """
+    values, weights = [], []
+    tree_sets = [list(trees) for trees in tree_sets]
+    for number, trees in enumerate(tree_sets):
+        if not trees:
+            raise ValueError(f"Set {number} of tree_sets has no tree.")
+        if deduplicate:
+            trees = unique_trees(trees, "label").representatives
+        flat, inputs = _alike(trees, np.shape(X)[1])
+        _require_classes(flat[0])
+        rows = {dtype: None for dtype in {tree.dtype for tree in flat}}
+        for tree in flat:
+            if rows[tree.dtype] is None:
+                rows[tree.dtype] = _rows(X, tree, inputs)
+            read = rows[tree.dtype]
+            values.append(_importance(tree, inputs, read, y, np.ones(len(read))))
+        weights += [1 / len(trees) / len(tree_sets)] * len(trees)
+    return Bunch(importances=np.array(values), weights=np.array(weights))
+
+
+def _importance(tree, inputs, X, y, weight):
+    cells = tree.cells(*inputs.read(X))
+    if (cells < 0).any():
+        j = tree.used[(cells < 0).any(axis=0)][0]
+        raise ValueError(
+            f"Permutation importance needs the values of the features that the tree "
+            f"tests; feature {j} of X has NaN."
+        )
+    target = positions(tree.classes, np.asarray(y))
+    return permutation_importance(tree, cells, target, weight)
+
+
+def _require_classes(tree):
+    if tree.classes is None:
+        raise TypeError("tree must be a classification tree; got a regression tree.")
+
+
+def _output(tree, output):
+    """Resolve "auto", and check that the trees have the output."""
+    accepted = ["value"] if tree.classes is None else ["label", "proba"]
+    if output == "auto":
+        return accepted[0]
+    if output not in accepted:
+        kind = "regression" if tree.classes is None else "classification"
+        raise ValueError(
+            f"output must be one of {['auto', *accepted]} for {kind} trees; got "
+            f"{output!r}."
+        )
+    return output
+
+
+def _rows(X, tree, inputs):
+    X = check_array(X, dtype=tree.dtype, ensure_all_finite="allow-nan")
+    if X.shape[1] != inputs.n_columns:
+        raise ValueError(
+            f"X has {X.shape[1]} features, and the tree {inputs.n_columns}."
+        )
+    return X
+
+
+def _alike(trees, n_features=None):
+    """Flatten trees that have the same classes, features and reading of the columns.
+
+    What one tree declares holds for those that declare nothing, as dictionaries do,
+    which test only some of the features and may predict only some of the classes.
+    """
+    declared = [t for t in trees if hasattr(t, "fit") or hasattr(t, "children_left")]
+    own = [flatten(tree) for tree in declared]
+    classes = own[0].classes if own else None
+    for tree in own[1:]:
+        same = (tree.classes is None) == (classes is None)
+        if not same or not np.array_equal(tree.classes, classes):
+            raise ValueError(
+                f"The trees have other classes: {classes} and {tree.classes}."
+            )
+    readers = [tree._inputs for tree in declared if isinstance(tree, ReasoningMixin)]
+    if readers and not all(readers[0].same_as(other) for other in readers):
+        raise ValueError(
+            "The trees read their columns with other feature_domains, one_hot_groups or "
+            "threshold_map."
+        )
+    numbers = {getattr(t, "n_features_in_", None) for t in declared} - {None}
+    numbers |= {n for n in [n_features] if n is not None}
+    if len(numbers) > 1:
+        raise ValueError(
+            f"The trees have other numbers of features: {sorted(numbers)}."
+        )
+    n_features = numbers.pop() if numbers else None
+    flat = [
+        tree._flat
+        if isinstance(tree, ReasoningMixin)
+        else flatten(tree, classes, n_features)
+        for tree in trees
+    ]
+    if n_features is None:
+        n_features = max(tree.n_features for tree in flat)
+        flat = [replace(tree, n_features=n_features) for tree in flat]
+    if classes is None and flat[0].classes is not None:
+        union = np.unique(np.concatenate([tree.classes for tree in flat]))
+        flat = [
+            tree
+            if len(tree.classes) == len(union)
+            else flatten(given, union, n_features)
+            for given, tree in zip(trees, flat, strict=True)
+        ]
+    read = readers[0] if readers else plain_inputs(n_features)
+    flat = [
+        tree if isinstance(given, ReasoningMixin) else read.adapt(tree)
+        for given, tree in zip(trees, flat, strict=True)
+    ]
+    return flat, read
