@@ -1,5 +1,6 @@
 """Which feature to buy next, so that a tree's label is reached at the least cost."""
 
+import math
 import time
 from itertools import product
 
@@ -7,8 +8,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skextra.tree import _numba_acquisition as kernels
+from skextra.tree._errors import BudgetExceededError
 from skextra.tree._flat import LEAF, route
 from skextra.tree._importance import cell_masses
+from skextra.tree._missing import marginal_share
 from skextra.tree._rules import interval
 
 
@@ -27,7 +30,7 @@ class AcquisitionPolicy:
         Number of states of knowledge that may be solved exactly.
 
     time_limit : float or None
-        Seconds that the exact solution may take.
+        Seconds after which the exact solution is given up.
 
     Attributes
     ----------
@@ -45,6 +48,9 @@ class AcquisitionPolicy:
         Whether no policy has a lower expected cost. If False, the budget did not
         suffice, and each step is the best one if the tree's own order came after it; the
         cost is never above `path_cost_`.
+
+    classes_ : array of shape (n_classes,)
+        Class labels.
 
     n_states_ : int
         Number of states solved.
@@ -69,7 +75,7 @@ class AcquisitionPolicy:
         cost = self._solve(state)
         self.optimal_ = cost >= 0
         if not self.optimal_:
-            cost = kernels.rollout_cost(*state)
+            cost = self._rollout_cost(state)
         # They can be the same policy, whose cost is summed in another order.
         self.expected_cost_ = min(float(cost), self.path_cost_)
         bought = problem.member.any(axis=1)
@@ -89,6 +95,23 @@ class AcquisitionPolicy:
             self._table, self._count = _larger(
                 self._table, self._count, self._max_states
             )
+
+    def _rollout_cost(self, state):
+        """Return the expected cost of the policy that is not exact.
+
+        Rows meet few states; of independent features there can be any number.
+        """
+        limit = max(1000, self._max_states // 10)
+        if self._problem.empirical:
+            limit = np.iinfo(np.int64).max
+        cost = kernels.rollout_cost(*state, np.array([0, limit]))
+        if cost < 0:
+            raise BudgetExceededError(
+                f"With max_states={self._max_states} not even the cost of a policy that "
+                "is not exact can be computed: independent features have too many "
+                'outcomes. Raise max_states, or take distribution="empirical".'
+            )
+        return cost
 
     def _action(self, known):
         """Return the action to take, or -1 if the label is determined."""
@@ -220,7 +243,8 @@ class AcquisitionPolicy:
         for revealed in problem.outcomes(action, known):
             child = self._outline(revealed, depth - 1)
             cells = revealed[problem.member[action]]
-            if branches and branches[-1][1] == child and len(cells) == 1:
+            is_whole = len(cells) == 1 and child.text != "..."
+            if branches and branches[-1][1] == child and is_whole:
                 branches[-1][0].append(cells)
             else:
                 branches.append(([cells], child))
@@ -275,7 +299,17 @@ class Problem:
     """
 
     def __init__(
-        self, tree, cells, weight, actions, costs, distribution, read, names, domains
+        self,
+        tree,
+        cells,
+        weight,
+        actions,
+        costs,
+        distribution,
+        read,
+        names,
+        domains,
+        limit,
     ):
         self.tree, self.costs = tree, costs
         self.names, self.domains = names, domains[tree.used]
@@ -286,12 +320,15 @@ class Problem:
         weight = np.bincount(at.ravel(), weight, len(rows))
         rows, weight = rows[weight > 0], weight[weight > 0]
         tables = [
-            _outcomes(rows, weight, members, distribution) for members in self.member
+            _outcomes(rows, weight, members, distribution, limit)
+            for members in self.member
         ]
+        splits = tree.column, tree.cut, tree.left, tree.right
+        share = marginal_share(tree, cell_masses(tree, rows, weight))
         codes = [table.codes for table in tables]
         n_outcomes = np.array([len(table.cells) for table in tables], int)
         self.arrays = (
-            (tree.column, tree.cut, tree.left, tree.right, tree.label),
+            (*splits, tree.label, share),
             (
                 self.member.argmax(axis=0) if len(actions) else np.zeros(0, int),
                 self.member,
@@ -304,13 +341,13 @@ class Problem:
             ),
         )
         self._rows = rows, weight
-        self._empirical = distribution == "empirical"
+        self.empirical = distribution == "empirical"
 
     def state(self, known):
         """Return the kernels' arguments, or None if no training row agrees."""
         rows, weight = self._rows
-        agrees = ((rows == known) | (known < 0)).all(axis=1) & self._empirical
-        if self._empirical and not agrees.any():
+        agrees = ((rows == known) | (known < 0)).all(axis=1) & self.empirical
+        if self.empirical and not agrees.any():
             return None
         order = np.flatnonzero(agrees)
         return known, *self.arrays, (rows, weight, order), 0, len(order)
@@ -319,7 +356,7 @@ class Problem:
         """Return the expected cost of following the tree to its leaves."""
         tree, (rows, weight) = self.tree, self._rows
         start, stop = tree.leaf_cells
-        if self._empirical:
+        if self.empirical:
             mass = np.bincount(route(tree, rows), weight, len(tree.feature))
             chance = mass[tree.leaves] / weight.sum()
         else:
@@ -340,7 +377,7 @@ class Problem:
         """Yield what may be known after an action, in the order of the values."""
         members = self.member[action]
         rows = self._rows[0]
-        agrees = ((rows == known) | (known < 0))[:, members | self._empirical].all(
+        agrees = ((rows == known) | (known < 0))[:, members | self.empirical].all(
             axis=1
         )
         for revealed in np.unique(rows[agrees][:, members], axis=0):
@@ -371,7 +408,7 @@ class Problem:
         return tree.label[node]
 
 
-def _outcomes(rows, weight, members, distribution):
+def _outcomes(rows, weight, members, distribution, limit):
     """Return what an action can reveal, with what probability, and what each row does."""
     if distribution == "empirical":
         found, codes = np.unique(rows[:, members], axis=0, return_inverse=True)
@@ -379,6 +416,12 @@ def _outcomes(rows, weight, members, distribution):
     else:
         chances = [np.bincount(c, weight) / weight.sum() for c in rows[:, members].T]
         seen = [np.flatnonzero(chance) for chance in chances]
+        n_outcomes = math.prod(map(len, seen))
+        if len(seen) > 1 and n_outcomes > max(1000, limit):
+            raise BudgetExceededError(
+                f"A group of independent features has {n_outcomes} outcomes, too many "
+                f"for max_states={limit}. Raise it, or make the groups smaller."
+            )
         found = np.array(list(product(*seen)))
         chance = [
             np.prod([c[v] for c, v in zip(chances, f, strict=True)]) for f in found

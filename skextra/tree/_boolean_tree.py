@@ -12,11 +12,17 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.tree import DecisionTreeClassifier
-from sklearn.utils import check_array
+from sklearn.utils import (
+    assert_all_finite,
+    check_array,
+    check_consistent_length,
+    column_or_1d,
+)
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
+    _get_feature_names,
     check_is_fitted,
     has_fit_parameter,
     validate_data,
@@ -276,6 +282,8 @@ class BooleanTree(
         ValueError
             If `X`, `y` or a parameter that names features does not fit the others.
         """
+        # A fit that fails must not leave the old tree behind new feature names.
+        self.__dict__.pop("_flat", None)
         if self.estimator is not None and is_regressor(self.estimator):
             raise TypeError(
                 f"estimator must be a tree classifier; got {self.estimator!r}. "
@@ -377,7 +385,13 @@ class BooleanTree(
         """
         self = cls(**params)
         self._validate_params()
+        if n_features is not None and not isinstance(n_features, Integral):
+            raise ValueError(f"n_features must be an integer; got {n_features!r}.")
+        if classes is not None and len(np.unique(classes)) < len(classes):
+            raise ValueError(f"classes must differ; got {classes!r}.")
+        names = getattr(tree, "feature_names_in_", None)
         if X is not None:
+            names = _get_feature_names(X) if names is None else names
             X = check_array(
                 X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
             )
@@ -387,11 +401,17 @@ class BooleanTree(
             raise TypeError(
                 f"tree must be a classification tree; got the regression tree {tree!r}."
             )
+        if y is not None:
+            y = column_or_1d(y)
+            assert_all_finite(y, input_name="y")
+            check_consistent_length(X, y)
         if X is not None and X.shape[1] != flat.n_features:
             raise ValueError(
                 f"X has {X.shape[1]} features, and the tree {flat.n_features}."
             )
         self.n_features_in_ = flat.n_features
+        if names is not None:
+            self.feature_names_in_ = names
         if threshold_map is None:
             inputs = self._declared(flat.n_features)
         else:
@@ -404,16 +424,18 @@ class BooleanTree(
         """Set the fitted state from a tree and the rows, if there are any."""
         tree = inputs.adapt(tree)
         costs = self._checked_costs(self.acquisition_costs, len(inputs.domains))
+        target = None if y is None else positions(tree.classes, y)
         cells = None
         if X is not None:
             X = check_array(X, dtype=tree.dtype, ensure_all_finite="allow-nan")
             cells = tree.cells(*inputs.read(X))
             if not hasattr(estimator, "fit"):
                 tree = _weighed(tree, cells, weight)
+        self._missing = self.missing
         self._share = self._shares(tree, cells, weight)
         self._flat, self._inputs, self._costs = tree, inputs, costs
         self._cells, self._weight, self._cache = cells, weight, {}
-        self._target = None if y is None else positions(tree.classes, y)
+        self._target = target
         self.source_features_ = inputs.sources
         self.estimator_ = estimator
         self.classes_ = tree.classes
@@ -422,7 +444,7 @@ class BooleanTree(
 
     def _shares(self, tree, cells, weight):
         """Return the share of each node that goes left where its value is unknown."""
-        if self.missing == "path":
+        if self._missing == "path":
             return path_share(tree)
         if cells is None:
             raise ValueError('missing="marginal" needs rows; pass X to from_tree.')
@@ -452,6 +474,12 @@ class BooleanTree(
     def _known_row(self, x):
         """Return the bounds of what is known of one row, as of rows."""
         check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None and hasattr(x, "iloc") and list(x.index) != list(names):
+            raise ValueError(
+                f"The row must name the features as in fit, {list(names)}; got "
+                f"{list(x.index)}."
+            )
         x = np.asarray(x)
         if x.shape != (self.n_features_in_,):
             raise ValueError(
@@ -473,7 +501,8 @@ class BooleanTree(
         -------
         y_pred : array of shape (n_samples,)
             The tree's label where it is determined, else the most probable class of
-            :meth:`predict_proba`.
+            :meth:`predict_proba`. That can be a class which no completion gets: the
+            second choice of several leaves.
         """
         bounds = self._known(X)
         labels = most_likely(self._flat, self._share, *bounds, self._inputs.groups)

@@ -1,6 +1,6 @@
 """What the parameters say about the features: domains, groups, tests and costs."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 
@@ -15,7 +15,7 @@ class DeclarationsMixin:
         kinds = {"binary", "integer", "continuous"}
         domains = {}
         for feature, kind in (self.feature_domains or {}).items():
-            if kind not in kinds:
+            if not isinstance(kind, str) or kind not in kinds:
                 raise ValueError(
                     f"feature_domains must hold {sorted(kinds)}; got {kind!r} for "
                     f"feature {feature!r}."
@@ -34,6 +34,8 @@ class DeclarationsMixin:
     def _groups_of(self, groups, n_features, name):
         """Read lists of features that have no feature in common."""
         groups = [] if groups is None else list(groups)
+        if not all(np.iterable(group) and len(group) for group in groups):
+            raise ValueError(f"{name} must hold lists of features; got {groups}.")
         read = [
             np.array(sorted({self._index(j, n_features, name) for j in group}), int)
             for group in groups
@@ -63,15 +65,24 @@ class DeclarationsMixin:
             raise ValueError(
                 "threshold_map cannot be combined with feature_domains or one_hot_groups."
             )
+        if not isinstance(threshold_map, dict):
+            raise ValueError(f"threshold_map must be a dict; got {threshold_map!r}.")
+        plain = {f"x{j}" for j in range(n_columns) if j not in threshold_map}
         for column, test in threshold_map.items():
             if not (isinstance(column, Integral) and 0 <= column < n_columns):
                 raise ValueError(
                     f"threshold_map maps columns 0 to {n_columns - 1}; got {column!r}."
                 )
-            if len(test) != 2 or not np.isfinite(test[1]):
+            is_pair = isinstance(test, (tuple, list)) and len(test) == 2
+            if not (is_pair and isinstance(test[1], Real) and np.isfinite(test[1])):
                 raise ValueError(
                     "threshold_map holds pairs of a feature and a finite threshold; got "
                     f"{test!r} for column {column}."
+                )
+            if test[0] in plain:
+                raise ValueError(
+                    f"threshold_map calls a feature {test[0]!r}, which is the name of a "
+                    "column that is not in it."
                 )
         return mapped_inputs(n_columns, threshold_map)
 
@@ -79,7 +90,12 @@ class DeclarationsMixin:
         """Read the costs of the features."""
         if costs is None:
             return np.ones(n_features)
-        costs = np.asarray(costs, dtype=float)
+        try:
+            costs = np.asarray(costs, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"acquisition costs must be an array of numbers; got {costs!r}."
+            ) from None
         if costs.shape != (n_features,):
             raise ValueError(
                 f"acquisition costs must have shape ({n_features},), one for each "
@@ -90,5 +106,9 @@ class DeclarationsMixin:
             raise ValueError(
                 "acquisition costs must be finite and not negative; got "
                 f"{costs[wrong]} for feature {wrong}."
+            )
+        if not np.isfinite(costs.sum()):
+            raise ValueError(
+                "acquisition costs must have a finite sum; give them in a larger unit."
             )
         return costs

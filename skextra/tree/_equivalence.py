@@ -40,7 +40,8 @@ def _output(tree, output):
 
 def _point_in(low, high, dtype, group):
     """Return a finite point of the box that `dtype` can hold."""
-    above = np.maximum(low + 1, np.nextafter(low.astype(dtype), dtype(np.inf)))
+    with np.errstate(over="ignore"):
+        above = np.maximum(low + 1, np.nextafter(low.astype(dtype), dtype(np.inf)))
     point = np.where(np.isfinite(high), high, np.where(np.isfinite(low), above, 0.0))
     for g in range(group.max(initial=-1) + 1):
         members = np.flatnonzero(group == g)

@@ -6,11 +6,11 @@ contrastive explanation is a barrier that contains no other. Sets of features ar
 integers here, whose bits are positions in a list of columns.
 """
 
+from heapq import heappop, heappush
 from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from skextra.tree._boxes import grow
 from skextra.tree._errors import BudgetExceededError
@@ -118,65 +118,62 @@ def shrink(barriers, members, order):
 def hitting_sets(barriers):
     """Yield all minimal sets with a member of each barrier, one by one.
 
-    Depth-first over the choices for the barrier that has fewest left, keeping only sets
-    each of whose members is the only one in some barrier: the algorithm MMCS of
-    Murakami and Uno, "Efficient algorithms for dualizing large-scale hypergraphs",
-    Discrete Applied Mathematics 170, 2014.
+    Depth-first: the algorithm MMCS of Murakami and Uno, "Efficient algorithms for
+    dualizing large-scale hypergraphs", Discrete Applied Mathematics 170, 2014.
     """
     stack = [(0, tuple(barriers), _union(barriers))]
     while stack:
         chosen, left, allowed = stack.pop()
-        if not left:
+        if left:
+            stack += reversed(list(_larger(barriers, chosen, left, allowed)))
+        else:
             yield chosen
-            continue
-        choices = allowed & min(left, key=lambda b: (b & allowed).bit_count())
-        allowed &= ~choices
-        branches = []
-        for j in as_positions(choices):
-            larger = chosen | 1 << j
-            alone = {b & larger for b in barriers}
-            if all(1 << k in alone for k in as_positions(larger)):
-                rest = tuple(b for b in left if not b >> j & 1)
-                branches.append((larger, rest, allowed))
-                allowed |= 1 << j
-        stack += branches[::-1]
 
 
 def cheapest_hitting_sets(barriers, costs):
     """Yield the minimal hitting sets in the order of their cost.
 
-    Each comes from an integer programme that excludes those found before.
+    The same search, always from the set whose cost can be least: its own and that of
+    the cheapest members of barriers that have none in common.
     """
-    if not barriers:
-        yield 0
-        return
-    n = len(costs)
-    rows = [[b >> j & 1 for j in range(n)] for b in barriers]
-    at_least = LinearConstraint(np.reshape(rows, (len(rows), n)), lb=1)
-    found = []
-    while True:
-        excluded = [
-            LinearConstraint([[s >> j & 1 for j in range(n)]], ub=s.bit_count() - 1)
-            for s in found
-        ]
-        answer = milp(
-            costs,
-            integrality=np.ones(n),
-            bounds=Bounds(0, 1),
-            constraints=[at_least, *excluded],
-            options={"mip_rel_gap": 0},
-        )
-        if answer.x is None:
-            return
-        order = sorted(range(n), key=lambda j: (-costs[j], j))
-        found.append(shrink(barriers, _as_bits(np.flatnonzero(answer.x > 0.5)), order))
-        yield found[-1]
+    start = 0, tuple(barriers), _union(barriers)
+    heap = [(0.0, len(barriers), *start)]
+    while heap:
+        _, _, chosen, left, allowed = heappop(heap)
+        if not left:
+            yield chosen
+            continue
+        for larger, rest, still in _larger(barriers, chosen, left, allowed):
+            need, seen = costs[as_positions(larger)].sum(), 0
+            for barrier in rest:
+                if not barrier & seen:
+                    seen |= barrier
+                    choices = as_positions(barrier & still)
+                    need += costs[choices].min() if choices else np.inf
+            if need < np.inf:
+                heappush(heap, (need, len(rest), larger, rest, still))
+
+
+def _larger(barriers, chosen, left, allowed):
+    """Add to a set each choice for the barrier that has fewest left.
+
+    Only sets each of whose members is the only one in some barrier can become minimal.
+    A choice is not allowed in the branches before its own, so that no set comes twice.
+    """
+    choices = allowed & min(left, key=lambda b: (b & allowed).bit_count())
+    allowed &= ~choices
+    for j in as_positions(choices):
+        larger = chosen | 1 << j
+        alone = {b & larger for b in barriers}
+        if all(1 << k in alone for k in as_positions(larger)):
+            yield larger, tuple(b for b in left if not b >> j & 1), allowed
+            allowed |= 1 << j
 
 
 def take(sets, count, max_terms):
     """Return `count` of the sets, or "all" of them, of which there may be `max_terms`."""
     if count != "all":
-        return list(islice(sets, count))
+        return list(islice(sets, int(count)))
     taken = list(islice(sets, max_terms + 1))
     if len(taken) > max_terms:
         raise BudgetExceededError(

@@ -5,7 +5,7 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.utils import Bunch, check_array, check_consistent_length, column_or_1d
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from skextra.tree import _equivalence
 from skextra.tree._explanations import explain_rows
@@ -203,6 +203,7 @@ def value_interval(tree, X):
     >>> value_interval(tree, X[:1]).round()
     array([[163., 226.]])
     """
+    _check_names([tree], X)
     (tree,), inputs = _alike([tree])
     bounds = value_bounds(tree, *inputs.read(_rows(X, tree, inputs)), inputs.groups)
     return bounds[:, 0] if tree.classes is None else bounds
@@ -274,6 +275,7 @@ def explain_tree(
     check_options(kind=kind, minimize=minimize, max_explanations=max_explanations)
     if not (isinstance(max_terms, Integral) and max_terms >= 1):
         raise ValueError(f"max_terms must be 1 or more; got {max_terms!r}.")
+    _check_names([tree], X)
     (tree,), inputs = _alike([tree])
     n_features = len(inputs.domains)
     costs = np.ones(n_features) if costs is None else np.asarray(costs, dtype=float)
@@ -347,6 +349,7 @@ def exact_permutation_importance(tree, X, y, sample_weight=None):
     >>> exact_permutation_importance(tree, X, y).round(2)
     array([0.  , 0.  , 0.1 , 0.54])
     """
+    _check_names([tree], X)
     (tree,), inputs = _alike([tree])
     _require_classes(tree)
     X = _rows(X, tree, inputs)
@@ -406,14 +409,20 @@ def rashomon_importance(tree_sets, X, y, deduplicate=True):
     array([0.5, 0.5])
     """
     values, weights = [], []
+    n_features = check_array(X, ensure_all_finite="allow-nan").shape[1]
+    y = column_or_1d(y)
+    check_consistent_length(X, y)
     tree_sets = [list(trees) for trees in tree_sets]
+    if not tree_sets:
+        raise ValueError("tree_sets has no set.")
     for number, trees in enumerate(tree_sets):
         if not trees:
             raise ValueError(f"Set {number} of tree_sets has no tree.")
         if deduplicate:
             trees = unique_trees(trees, "label").representatives
-        flat, inputs = _alike(trees, np.shape(X)[1])
+        flat, inputs = _alike(trees, n_features)
         _require_classes(flat[0])
+        _check_names(trees, X)
         rows = {dtype: None for dtype in {tree.dtype for tree in flat}}
         for tree in flat:
             if rows[tree.dtype] is None:
@@ -455,6 +464,19 @@ def _output(tree, output):
     return output
 
 
+def _check_names(trees, X):
+    """Check that a DataFrame has the columns that trees were fitted on."""
+    names = _get_feature_names(X)
+    for tree in trees:
+        known = getattr(tree, "feature_names_in_", None)
+        both = names is not None and known is not None
+        if both and not np.array_equal(names, known):
+            raise ValueError(
+                f"X must have the columns that the tree was fitted on, {list(known)}; got "
+                f"{list(names)}."
+            )
+
+
 def _rows(X, tree, inputs):
     X = check_array(X, dtype=tree.dtype, ensure_all_finite="allow-nan")
     if X.shape[1] != inputs.n_columns:
@@ -474,8 +496,11 @@ def _alike(trees, n_features=None):
     own = [flatten(tree) for tree in declared]
     classes = own[0].classes if own else None
     for tree in own[1:]:
-        same = (tree.classes is None) == (classes is None)
-        if not same or not np.array_equal(tree.classes, classes):
+        if (tree.classes is None) != (classes is None):
+            raise ValueError(
+                "Some trees are for classification, others for regression."
+            )
+        if not np.array_equal(tree.classes, classes):
             raise ValueError(
                 f"The trees have other classes: {classes} and {tree.classes}."
             )

@@ -35,6 +35,11 @@ def cell_masses(tree, cells, weight):
 def positions(classes, y):
     """Return the position of each label among the classes, -1 if it is not there."""
     y = np.asarray(y)
+    if (y.dtype.kind in "OSTU") != (classes.dtype.kind in "OSTU"):
+        raise ValueError(
+            f"y must have labels such as those of the tree, {classes.tolist()}; got "
+            f"{y[:3].tolist()}."
+        )
     order = np.argsort(classes)
     at = order[np.searchsorted(classes, y, sorter=order).clip(max=len(classes) - 1)]
     return np.where(classes[at] == y, at, -1)

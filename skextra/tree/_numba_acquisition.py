@@ -1,12 +1,13 @@
 """CPU kernels of sequential acquisition: dynamic programming over what is known.
 
 `known` is the cell of each used feature, -1 if unknown. `tree` is ``column, cut, left,
-right, label``. `actions` is ``owner, member, cost, outcome, n_outcomes, first, cells,
-chance``: the action that buys each feature, a mask of each action's features, its cost,
-the outcome of each row, and for the outcomes of each action, from ``first[action]`` on,
-the cells they reveal and their probability. `rows` is ``cells, weight, order``; the
-rows that agree with `known` are ``order[begin:end]``, and without rows (length 0)
-outcomes are independent with their probability in `chance`.
+right, label, share``, the last of the mass of a node's interval that goes left.
+`actions` is ``owner, member, cost, outcome, n_outcomes, first, cells, chance``: the
+action that buys each feature, a mask of each action's features, its cost, the outcome
+of each row, and for the outcomes of each action, from ``first[action]`` on, the cells
+they reveal and their probability. `rows` is ``cells, weight, order``; the rows that
+agree with `known` are ``order[begin:end]``, and without rows (length 0) features are
+independent.
 """
 
 import numpy as np
@@ -16,7 +17,7 @@ from numba import njit
 @njit(cache=True, nogil=True)
 def cheapest_need(known, tree, actions):
     """Least cost of an action that could still matter, -1 if the label is determined."""
-    column, cut, left, right, label = tree
+    column, cut, left, right, label, _ = tree
     owner, cost = actions[0], actions[2]
     waiting = np.empty(len(column) // 2 + 1, np.int32)
     n_waiting, node, first, least = 0, 0, -1, np.inf
@@ -44,7 +45,7 @@ def cheapest_need(known, tree, actions):
 @njit(cache=True, nogil=True)
 def next_on_path(known, tree, actions):
     """Action that buys the next unknown feature on the tree's own path."""
-    column, cut, left, right, _ = tree
+    column, cut, left, right, _, _ = tree
     node = 0
     while known[column[node]] >= 0:
         k = column[node]
@@ -106,10 +107,50 @@ def reveal(known, action, v, actions):
 
 
 @njit(cache=True, nogil=True)
+def cost_to_leaf(known, tree, actions):
+    """Expected cost of going on to a leaf, of independent features."""
+    column, cut, left, right, _, share = tree
+    owner, cost = actions[0], actions[2]
+    # What is waiting: a node, its probability, and what is bought on its path.
+    nodes = np.empty(len(column) // 2 + 1, np.int32)
+    chances_of = np.empty(len(nodes))
+    bought = np.zeros((len(nodes), len(cost)), np.bool_)
+    path = np.zeros(len(cost), np.bool_)
+    node, chance, n_waiting, total = 0, 1.0, 0, 0.0
+    while True:
+        k = column[node]
+        if k >= 0 and known[k] >= 0:
+            node = left[node] if known[k] <= cut[node] else right[node]
+            continue
+        if k >= 0 and chance > 0:
+            if not path[owner[k]]:
+                total += chance * cost[owner[k]]
+                path[owner[k]] = True
+            nodes[n_waiting] = right[node]
+            chances_of[n_waiting] = chance * (1 - share[node])
+            bought[n_waiting] = path
+            n_waiting += 1
+            chance *= share[node]
+            node = left[node]
+            continue
+        if n_waiting == 0:
+            return total
+        n_waiting -= 1
+        node, chance = nodes[n_waiting], chances_of[n_waiting]
+        path[:] = bought[n_waiting]
+
+
+@njit(cache=True, nogil=True)
 def follow(known, tree, actions, rows, begin, end):
-    """Expected cost of the tree's own order, until the label is determined."""
+    """Expected cost of the tree's own order.
+
+    Over rows it ends when the label is determined. Of independent features there are too
+    many outcomes to see to that: it ends at once or at a leaf.
+    """
     if cheapest_need(known, tree, actions) < 0:
         return 0.0
+    if not len(rows[2]):
+        return cost_to_leaf(known, tree, actions)
     action = next_on_path(known, tree, actions)
     p = chances(known, action, actions, rows, begin, end)
     ends = partition(action, actions, rows, begin, end)
@@ -150,10 +191,16 @@ def rollout(known, tree, actions, rows, begin, end):
 
 
 @njit(cache=True, nogil=True)
-def rollout_cost(known, tree, actions, rows, begin, end):
-    """Expected cost of taking :func:`rollout` in every state."""
+def rollout_cost(known, tree, actions, rows, begin, end, count):
+    """Expected cost of taking :func:`rollout` in every state, -1 if they are too many.
+
+    `count` is the number of states met and their limit.
+    """
     if cheapest_need(known, tree, actions) < 0:
         return 0.0
+    if count[0] == count[1]:
+        return -1.0
+    count[0] += 1
     action = rollout(known, tree, actions, rows, begin, end)
     p = chances(known, action, actions, rows, begin, end)
     ends = partition(action, actions, rows, begin, end)
@@ -161,9 +208,13 @@ def rollout_cost(known, tree, actions, rows, begin, end):
     for v in range(len(p)):
         if p[v] > 0:
             after = reveal(known, action, v, actions)
-            total += p[v] * rollout_cost(
-                after, tree, actions, rows, ends[v], ends[v + 1]
+            begin_after, end_after = ends[v], ends[v + 1]
+            cost = rollout_cost(
+                after, tree, actions, rows, begin_after, end_after, count
             )
+            if cost < 0:
+                return -1.0
+            total += p[v] * cost
     return total
 
 

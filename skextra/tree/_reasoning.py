@@ -2,7 +2,7 @@
 
 import copy
 from dataclasses import replace
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,7 +11,6 @@ from skextra.tree._acquisition import AcquisitionPolicy, Problem
 from skextra.tree._equivalence import find_counterexample, simplify
 from skextra.tree._explanations import explain_rows
 from skextra.tree._flat import as_dict, route, with_weights
-from skextra.tree._missing import path_share
 from skextra.tree._rules import (
     Rule,
     condition,
@@ -74,6 +73,7 @@ class ReasoningMixin:
         """
         check_options(kind=kind, minimize=minimize, max_explanations=max_explanations)
         check_is_fitted(self)
+        self._validate_params()
         one_row = np.ndim(X) == 1
         found = explain_rows(
             self._flat,
@@ -336,8 +336,7 @@ class ReasoningMixin:
         if self._cells is not None:
             simpler._cells = _regrid(old, tree, self._cells)
             tree = self._recount(tree, simpler._cells, has_rows)
-        if self.missing == "path":
-            simpler._share = path_share(tree)
+        simpler._share = self._shares(tree, simpler._cells, self._weight)
         simpler._flat, simpler.n_leaves_ = tree, len(tree.leaves)
         simpler.estimator_ = as_dict(tree)
         return simpler
@@ -415,6 +414,7 @@ class ReasoningMixin:
             copy.copy(self)._cells_of,
             self._names(),
             self._inputs.domains,
+            self.max_states,
         )
         return AcquisitionPolicy(problem, self.max_states, self.time_limit)
 
@@ -429,8 +429,8 @@ class ReasoningMixin:
         members = self._groups_of(groups, tree.n_features, "groups")
         prices = [costs[group].max() for group in members]
         if isinstance(groups, dict):
-            prices = [float(price) for price in groups.values()]
-            if not all(np.isfinite(price) and price >= 0 for price in prices):
+            prices = list(groups.values())
+            if not all(isinstance(p, Real) and 0 <= p < np.inf for p in prices):
                 raise ValueError(
                     f"groups must have finite costs, 0 or more; got {prices}."
                 )
@@ -479,7 +479,7 @@ class ReasoningMixin:
 
     def _position(self, label):
         check_is_fitted(self)
-        at = np.flatnonzero(self.classes_ == label)
+        at = np.flatnonzero(self.classes_ == label) if np.ndim(label) == 0 else ()
         if len(at) != 1:
             raise ValueError(
                 f"label must be one of {self.classes_.tolist()}; got {label!r}."
@@ -499,12 +499,13 @@ def check_options(**given):
         "output": given.pop("outputs", ()),
     }
     count = given.pop("max_explanations", 1)
-    if count != "all" and not (isinstance(count, Integral) and count >= 1):
+    is_all = isinstance(count, str) and count == "all"
+    if not is_all and not (isinstance(count, Integral) and count >= 1):
         raise ValueError(
             f'max_explanations must be 1 or more, or "all"; got {count!r}.'
         )
     for name, value in given.items():
-        if value not in accepted[name]:
+        if not isinstance(value, str) or value not in accepted[name]:
             raise ValueError(
                 f"{name} must be one of {list(accepted[name])}; got {value!r}."
             )

@@ -122,6 +122,10 @@ def irredundant_boxes(tree, label):
     while open_leaves.any():
         kept.append(np.argmax((holds & open_leaves).sum(axis=1)))
         open_leaves &= ~holds[kept[-1]]
+    for box in kept[::-1]:
+        rest = [other for other in kept if other != box]
+        if holds[rest].any(axis=0).all():
+            kept = rest
     return box_start[kept], box_stop[kept]
 
 
@@ -183,6 +187,8 @@ def interval(low, high, domain, decimals=2):
     """Write an interval alone, for a picture."""
     if domain == "binary":
         return f"= {int(low >= 0)}"
+    if low == -np.inf and high == np.inf:
+        return "any value"
     if not np.isfinite(low):
         return f"<= {_number(high, decimals)}"
     if not np.isfinite(high):

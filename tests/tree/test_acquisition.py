@@ -1,5 +1,7 @@
 """Policies that buy features, against exhaustive dynamic programming."""
 
+import subprocess
+import sys
 from functools import cache
 
 import numpy as np
@@ -11,6 +13,7 @@ from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.tree import DecisionTreeClassifier
 
 from skextra.tree import BooleanTree
+from skextra.tree import _numba_acquisition as kernels
 from tests.tree import reference as ref
 from tests.tree.common import examples
 
@@ -100,18 +103,17 @@ def test_weights(problem, data):
     )
     # Rows count as often as they are there.
     copies = np.repeat(X, (2 * np.array(weight)).astype(int), axis=0)
-    policy = fitted(tree, copies, distribution=distribution)
-    found = policy.acquisition_policy(costs, groups).expected_cost_
+    model = fitted(tree, copies, distribution=distribution)
+    found = model.acquisition_policy(costs, groups).expected_cost_
     best = ref.optimal_cost(tree, X, costs, groups, distribution, weight)
     assert found == pytest.approx(best, abs=1e-9)
 
 
 @examples(200)
-@given(problems, st.integers(1, 2))
+@given(problems, st.sampled_from([1, 200_000]))
 def test_run(problem, max_states):
     tree, X, costs, groups, distribution = problem
-    limit = 200_000 if max_states == 2 else 1
-    model = fitted(tree, X, distribution=distribution, max_states=limit)
+    model = fitted(tree, X, distribution=distribution, max_states=max_states)
     policy = model.acquisition_policy(costs, groups)
     found = policy.run(X)
     assert found.labels.tolist() == [ref.evaluate(tree, x) for x in X]
@@ -281,17 +283,6 @@ def test_rows_without_support():
     assert policy.next_feature([1, 1, 1]) == -1
 
 
-def test_correlated_proxy_is_worth_buying():
-    # Feature 2 is cheap, equals feature 1, and the tree tests it in another branch.
-    tree = ref.split(
-        0, 0.5, ref.split(2, 0.5, NO, YES), ref.split(1, 0.5, YES, NO)
-    )  # fmt: skip
-    X = [[a, b, b] for a in (0.0, 1.0) for b in (0.0, 1.0)]
-    costs = [1.0, 10.0, 0.5]
-    policy = fitted(tree, X, 2).acquisition_policy(costs)
-    assert policy.expected_cost_ == pytest.approx(ref.optimal_cost(tree, X, costs))
-
-
 def test_groups():
     tree = ref.split(0, 0.5, ref.split(1, 0.5, NO, YES), ref.split(2, 0.5, NO, YES))
     X = [[a, b, c] for a in (0.0, 1.0) for b in (0.0, 1.0) for c in (0.0, 1.0)]
@@ -364,3 +355,49 @@ def test_outline_has_the_expected_cost():
     assert outline.text.endswith("cost 1") and outline.label is None
     assert policy.outline(0).text == "..."
     assert_allclose(policy.run(X).costs, [len(o) for o in policy.run(X).orders])
+
+
+def test_chances_of_a_group_that_is_partly_known():
+    rng = np.random.default_rng(0)
+    X = rng.integers(3, size=(60, 3)).astype(float)
+    model = BooleanTree(distribution="independent", random_state=0)
+    model.fit(X, (X.sum(axis=1) > 3).astype(int))
+    problem = model.acquisition_policy(groups=[[0, 1]])._problem
+    known = problem.cells(np.array([X[0, 0], np.nan, np.nan]))[0]
+    p = kernels.chances(known, 0, problem.arrays[1], *problem.state(known)[3:])
+    second = [np.mean(problem.cells(X)[:, 1] == cell) for cell in range(3)]
+    assert_allclose(np.sort(p[p > 0]), np.sort(second))
+
+
+def test_weights_count_by_their_shares():
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 4))
+    y, weight = (X.sum(axis=1) > 2).astype(int), rng.random(80)
+    model = BooleanTree(max_depth=4, random_state=0)
+    costs = [
+        model.fit(X, y, sample_weight=weight * scale).acquisition_policy()
+        for scale in (1, 1e-3, 1e3)
+    ]
+    for cost in costs[1:]:
+        assert_allclose(cost.expected_cost_, costs[0].expected_cost_)
+        assert_allclose(cost.path_cost_, costs[0].path_cost_)
+
+
+def test_kernels_work_from_the_cache(tmp_path, monkeypatch):
+    """A second process, which finds the compiled kernels, gives the same answers."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    code = """
+import numpy as np
+from skextra.tree import BooleanTree
+from skextra.tree import _numba_acquisition as kernels
+X = np.random.default_rng(0).random((50, 4))
+for distribution in ("empirical", "independent"):
+    for max_states in (1, 1000):
+        tree = BooleanTree(random_state=0, max_depth=3, max_states=max_states)
+        tree.set_params(distribution=distribution).fit(X, X.sum(axis=1) > 2)
+        policy = tree.acquisition_policy()
+        print(policy.expected_cost_, policy.run(X).costs.mean())
+"""
+    command = [sys.executable, "-c", code]
+    runs = [subprocess.run(command, capture_output=True, check=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout != b""

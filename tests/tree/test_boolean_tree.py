@@ -29,7 +29,11 @@ from skextra.tree import (
     BooleanTree,
     BudgetExceededError,
     RulesDisplay,
+    exact_permutation_importance,
+    explain_tree,
+    rashomon_importance,
     trees_equivalent,
+    value_interval,
 )
 
 X, y = load_wine(return_X_y=True)
@@ -329,6 +333,18 @@ def test_simplify_keeps_labels_and_recounts():
     assert_array_equal(bare.predict_proba(X), full.predict_proba(X))
 
 
+def test_simplify_keeps_the_way_of_missing_values():
+    rows, labels = with_missing(X, 0.2).astype(np.float32), y
+    full = BooleanTree(missing="marginal", max_depth=5, random_state=0)
+    simple = full.fit(rows, labels).simplify()
+    again = BooleanTree.from_tree(
+        simple.estimator_, n_features=13, X=rows, y=labels, missing="marginal"
+    )
+    assert_allclose(simple.predict_proba(rows), again.predict_proba(rows))
+    full.set_params(missing="path")
+    assert_allclose(full.simplify().predict_proba(rows), simple.predict_proba(rows))
+
+
 def test_displays(fitted, tmp_path):
     display = fitted.plot()
     assert isinstance(display, RulesDisplay)
@@ -382,6 +398,10 @@ def test_unfitted():
             {"one_hot_groups": [[0, 1]], "feature_domains": {0: "integer"}},
             "binary features",
         ),
+        ({"feature_domains": {0: ["binary"]}}, "feature_domains"),
+        ({"one_hot_groups": [0, 1]}, "lists of features"),
+        ({"acquisition_costs": [1e308] * 13}, "finite sum"),
+        ({"acquisition_costs": ["a"] * 13}, "numbers"),
         ({"acquisition_costs": np.ones(3)}, r"shape \(13,\)"),
         ({"acquisition_costs": [-1] + [1] * 12}, "not negative"),
         ({"acquisition_costs": [np.nan] + [1] * 12}, "finite"),
@@ -461,6 +481,9 @@ def test_bad_costs_and_groups(fitted):
         ({"groups": [[0, 99]]}, "groups names the feature 99"),
         ({"groups": [[0, 1], [1, 2]]}, "share"),
         ({"groups": {(0, 1): -2.0}}, "finite costs"),
+        ({"groups": {(0, 1): None}}, "finite costs"),
+        ({"groups": [[]]}, "lists of features"),
+        ({"costs": {0: 1}}, "numbers"),
     ]:
         with pytest.raises(ValueError, match=message):
             fitted.acquisition_policy(**settings)
@@ -469,6 +492,93 @@ def test_bad_costs_and_groups(fitted):
         policy.run(np.full((1, 13), np.nan))
     with pytest.raises(ValueError, match=r"shape \(13,\)"):
         policy.next_feature([1.0])
+
+
+def test_bad_labels_and_classes_of_a_tree():
+    rows = [[1.0], [3.0]]
+    for given, message in [
+        ({"y": ["no"]}, "inconsistent"),
+        ({"y": [["no"], ["yes"]]}, None),
+        ({"y": [0, 1]}, "labels such as those of the tree"),
+        ({"y": [np.nan, 1]}, "NaN"),
+        ({"classes": ["no", "yes", "yes"]}, "classes must differ"),
+        ({"n_features": 2.0}, "n_features must be an integer"),
+    ]:
+        if message is not None:
+            with pytest.raises(ValueError, match=message):
+                BooleanTree.from_tree(STUMP, X=rows, **given)
+    with pytest.raises(ValueError, match="1d array"):
+        BooleanTree.from_tree(STUMP, X=rows, y=[["no", "yes"], ["no", "yes"]])
+
+
+def test_names_of_a_tree():
+    table = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    known = DecisionTreeClassifier(max_depth=2, random_state=0).fit(table, y)
+    ours = BooleanTree.from_tree(known, feature_domains={"a": "continuous"})
+    assert_array_equal(ours.predict(table), known.predict(table))
+    assert any(f"{name} <= " in ours.export_text() for name in "abcd")
+    again = BooleanTree.from_tree(known.tree_, known.classes_, X=table)
+    assert again.feature_names_in_.tolist() == list("abcd")
+    swapped = table[list("dcba")]
+    for call in (
+        lambda: ours.predict(swapped),
+        lambda: value_interval(known, swapped),
+        lambda: explain_tree(known, swapped),
+        lambda: exact_permutation_importance(known, swapped, y),
+        lambda: rashomon_importance([[known]], swapped, y),
+    ):
+        with pytest.raises(ValueError, match=r"\['a', 'b', 'c', 'd'\]|feature names"):
+            call()
+
+
+def test_bad_sets_of_trees():
+    tree = DecisionTreeClassifier(max_depth=2).fit(X, y)
+    for sets, rows, labels, message in [
+        ([], X, y, "no set"),
+        ([[tree], []], X, y, "Set 1"),
+        ([[tree]], X, y[:3], "inconsistent"),
+        ([[tree]], X[0], y, "2D"),
+        ([[tree]], X, None, "y"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            rashomon_importance(sets, rows, labels)
+    with pytest.raises(ValueError, match="others for regression"):
+        trees_equivalent(tree, DecisionTreeRegressor().fit(X, y))
+
+
+def test_series_must_name_the_features_as_in_fit():
+    table = pd.DataFrame(X[:, :4], columns=list("abcd"))
+    ours = BooleanTree(max_depth=3, random_state=0).fit(table, y)
+    assert ours.explain(table.iloc[0]) == ours.explain(table[:1])[0]
+    with pytest.raises(ValueError, match="name the features as in fit"):
+        ours.explain(table.iloc[0][list("dcba")])
+
+
+def test_a_fit_that_fails_leaves_no_old_tree(fitted):
+    with pytest.raises(ValueError):
+        fitted.fit(X[:, :4], np.linspace(0, 1, len(X)))
+    with pytest.raises(NotFittedError):
+        fitted.predict(X[:, :4])
+
+
+def test_budget_of_joint_outcomes():
+    rng = np.random.default_rng(1)
+    rows = rng.random((500, 8))
+    ours = BooleanTree(distribution="independent", max_states=100, random_state=0)
+    ours.fit(rows, rows.sum(axis=1) > 4)
+    with pytest.raises(BudgetExceededError, match="for max_states=100"):
+        ours.acquisition_policy(groups=[range(8)])
+    with pytest.raises(BudgetExceededError, match="not even the cost"):
+        ours.acquisition_policy()
+    policy = ours.set_params(distribution="empirical").acquisition_policy()
+    assert not policy.optimal_ and policy.expected_cost_ <= policy.path_cost_
+
+
+def test_outline_ends_with_dots():
+    ours = BooleanTree(max_depth=4, random_state=0).fit(X, y)
+    root = ours.acquisition_policy().outline(1)
+    assert len(root.children) > 1
+    assert all(not child.children for _, child in root.children)
 
 
 def test_one_hot_groups_leave_out_what_is_not_defined():
@@ -506,6 +616,11 @@ def test_contradictions_of_threshold_map():
         ours.predict([[0.5, 0, 5]])
     with pytest.raises(ValueError, match="finite threshold"):
         BooleanTree.from_tree(tree, threshold_map={0: ("age", np.inf)})
+    for wrong in ([(0, 1)], {0: 5}, {0: ("age", "old")}):
+        with pytest.raises(ValueError, match="threshold_map"):
+            BooleanTree.from_tree(tree, threshold_map=wrong)
+    with pytest.raises(ValueError, match="calls a feature 'x2'"):
+        BooleanTree.from_tree(tree, n_features=3, threshold_map={0: ("x2", 5.0)})
     with pytest.raises(ValueError, match="maps columns"):
         BooleanTree.from_tree(tree, threshold_map={5: ("age", 1.0)})
     with pytest.raises(ValueError, match="combined"):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
 from pysat.examples.hitman import Hitman
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -251,8 +252,7 @@ def test_fitted_trees(load):
         Z = others.copy()
         Z[:, e.features] = x[list(e.features)]
         assert (model.predict(Z) == label).all()
-        keep = np.all([(a < others[:, j]) & (others[:, j] <= b)
-                       for j, (a, b) in e.bounds.items()], axis=0)  # fmt: skip
+        keep = np.array([inside(e.bounds, z) for z in others])
         assert (model.predict(others)[keep] == label).all()
         for j in e.features:
             fewer = x.copy()
@@ -313,3 +313,19 @@ def test_pyxai_agrees(seed):
         assert sets(model.explain(x, max_explanations="all")) == reasons
         found = model.explain(x, "contrastive", max_explanations="all")
         assert sets(found) == changes
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-9, 1e9, 1e300])
+def test_the_cheapest_does_not_depend_on_the_unit(unit):
+    rng = np.random.default_rng(0)
+    X = rng.random((120, 7))
+    tree = DecisionTreeClassifier(max_depth=6, random_state=0)
+    tree.fit(X, rng.integers(3, size=120))
+    costs = (1 + 1e-9 * rng.random(7)) * unit
+    settings = {"minimize": "cost", "max_explanations": "all", "costs": costs}
+    for found in explain_tree(tree, X[:20], **settings):
+        prices = [costs[list(explanation.features)].sum() for explanation in found]
+        assert_array_equal(prices, np.sort(prices))
+    one = explain_tree(tree, X[:20], **settings | {"max_explanations": 1})
+    several = explain_tree(tree, X[:20], **settings)
+    assert one == [found[:1] for found in several]
