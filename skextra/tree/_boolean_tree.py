@@ -122,7 +122,8 @@ class BooleanTree(
         Beyond it :class:`BudgetExceededError` is raised.
 
     time_limit : float, default=None
-        Seconds that minimal rules or an exact acquisition policy may take.
+        Seconds after which the search for minimal rules or for an exact acquisition
+        policy is given up. What the policy does instead is not counted.
 
     acquisition_costs : array-like of shape (n_features,), default=None
         Cost of measuring each feature, 0 or more, in any unit. None is 1 each.

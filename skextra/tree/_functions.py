@@ -272,7 +272,12 @@ def explain_tree(
     >>> explain_tree(tree, X[:1])[0][0].features
     (2, 8)
     """
-    check_options(kind=kind, minimize=minimize, max_explanations=max_explanations)
+    check_options(
+        kind=kind,
+        minimize=minimize,
+        inflate=inflate,
+        max_explanations=max_explanations,
+    )
     if not (isinstance(max_terms, Integral) and max_terms >= 1):
         raise ValueError(f"max_terms must be 1 or more; got {max_terms!r}.")
     _check_names([tree], X)

@@ -71,7 +71,12 @@ class ReasoningMixin:
         BudgetExceededError
             If "all" are more than `max_terms`.
         """
-        check_options(kind=kind, minimize=minimize, max_explanations=max_explanations)
+        check_options(
+            kind=kind,
+            minimize=minimize,
+            inflate=inflate,
+            max_explanations=max_explanations,
+        )
         check_is_fitted(self)
         self._validate_params()
         one_row = np.ndim(X) == 1
@@ -499,6 +504,9 @@ def check_options(**given):
         "output": given.pop("outputs", ()),
     }
     count = given.pop("max_explanations", 1)
+    inflate = given.pop("inflate", False)
+    if not isinstance(inflate, (bool, np.bool_)):
+        raise ValueError(f"inflate must be True or False; got {inflate!r}.")
     is_all = isinstance(count, str) and count == "all"
     if not is_all and not (isinstance(count, Integral) and count >= 1):
         raise ValueError(

@@ -454,6 +454,7 @@ def test_bad_questions(fitted):
         ({"minimize": "time"}, "minimize"),
         ({"max_explanations": 0}, "max_explanations"),
         ({"max_explanations": "some"}, "max_explanations"),
+        ({"inflate": "no"}, "inflate"),
     ]:
         with pytest.raises(ValueError, match=message):
             fitted.explain(X[0], **settings)

@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from pysat.examples.hitman import Hitman
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skextra.tree import BooleanTree, BudgetExceededError, explain_tree, value_interval
+from skextra.tree._explanations import (
+    as_positions,
+    cheapest_hitting_sets,
+    hitting_sets,
+    minimal,
+)
 from tests.tree import reference as ref
 from tests.tree.common import examples, fitted
 from tests.tree.peers import pyxai_reasons
@@ -329,3 +335,17 @@ def test_the_cheapest_does_not_depend_on_the_unit(unit):
     one = explain_tree(tree, X[:20], **settings | {"max_explanations": 1})
     several = explain_tree(tree, X[:20], **settings)
     assert one == [found[:1] for found in several]
+
+
+@examples(300)
+@given(st.lists(st.integers(1, 63), max_size=7), st.lists(st.floats(0, 9), min_size=6))
+def test_minimal_hitting_sets(barriers, costs):
+    barriers, costs = minimal(barriers), np.array(costs[:6])
+    hitting = [s for s in range(64) if all(s & b for b in barriers)]
+    smallest = {s for s in hitting if not any(t & s == t != s for t in hitting)}
+    found = list(hitting_sets(barriers))
+    assert len(found) == len(smallest) and set(found) == smallest
+    by_cost = list(cheapest_hitting_sets(barriers, costs))
+    assert len(by_cost) == len(smallest) and set(by_cost) == smallest
+    prices = [costs[as_positions(s)].sum() for s in by_cost]
+    assert_allclose(prices, np.sort(prices))
