@@ -78,8 +78,7 @@ class AcquisitionPolicy:
             cost = self._rollout_cost(state)
         # They can be the same policy, whose cost is summed in another order.
         self.expected_cost_ = min(float(cost), self.path_cost_)
-        bought = problem.member.any(axis=1)
-        self.total_cost_ = float(problem.costs[bought].sum())
+        self.total_cost_ = float(problem.costs.sum())
         self.n_states_ = int(self._count[0])
 
     def _solve(self, state):
@@ -89,8 +88,8 @@ class AcquisitionPolicy:
         while True:
             cost = kernels.solve(*state, self._table, self._count)
             now = time.monotonic() - start
-            # The next round takes about as long as all before it.
-            if cost >= 0 or self._count[1] == self._max_states or 2 * now > limit:
+            # The next round may solve three times as many states as all before it.
+            if cost >= 0 or self._count[1] == self._max_states or 4 * now > limit:
                 return cost
             self._table, self._count = _larger(
                 self._table, self._count, self._max_states
@@ -144,7 +143,9 @@ class AcquisitionPolicy:
             Index of the feature, or -1 if the label is determined. Buying a member of a
             group buys the others too; the first unknown one is returned.
         """
-        known = self._problem.cells(x)[0]
+        if np.ndim(x) != 1:
+            raise ValueError(f"x must be one row; got {np.ndim(x)} dimensions.")
+        known = self._problem.read(x)[0]
         action = self._action(known)
         return -1 if action < 0 else self._problem.first_unknown(action, known)
 
@@ -173,7 +174,7 @@ class AcquisitionPolicy:
         ValueError
             If a value that the policy asks for is NaN.
         """
-        cells = self._problem.cells(X)
+        cells = self._problem.read(X)
         labels = np.empty(len(cells), int)
         costs, orders = np.empty(len(cells)), [None] * len(cells)
         start = np.full(self._problem.n_used, -1, np.int32)
@@ -313,7 +314,7 @@ class Problem:
     ):
         self.tree, self.costs = tree, costs
         self.names, self.domains = names, domains[tree.used]
-        self.n_used, self.classes, self.cells = len(tree.used), tree.classes, read
+        self.n_used, self.classes, self.read = len(tree.used), tree.classes, read
         member = [np.isin(tree.used, action) for action in actions]
         self.member = np.reshape(member, (len(actions), self.n_used)).astype(bool)
         rows, at = np.unique(cells, axis=0, return_inverse=True)

@@ -28,9 +28,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from skextra.tree._declarations import DeclarationsMixin
+from skextra.tree._declarations import DeclarationsMixin, checked_costs
 from skextra.tree._equivalence import essential_thresholds, fingerprint
-from skextra.tree._flat import route, with_weights
+from skextra.tree._flat import weighed
 from skextra.tree._importance import cell_masses, permutation_importance, positions
 from skextra.tree._missing import (
     marginal_share,
@@ -99,7 +99,8 @@ class BooleanTree(
         Distribution of what is unknown, for rows whose label is not determined. "path"
         sends a row both ways, in proportion to the training weight of the children.
         "marginal" takes the unknown features as independent, with their distribution
-        in the training rows; equal trees then have equal answers, if each leaf is pure.
+        in the training rows; equal trees then have equal answers, if each leaf is pure
+        and no `threshold_map` makes a value known in part.
 
     rule_form : {"irredundant", "minimal", "leaves"}, default="irredundant"
         Form of :meth:`rules`. "leaves" has a rule for each leaf. "irredundant" widens
@@ -284,7 +285,8 @@ class BooleanTree(
             If `X`, `y` or a parameter that names features does not fit the others.
         """
         # A fit that fails must not leave the old tree behind new feature names.
-        self.__dict__.pop("_flat", None)
+        for name in ("_flat", "source_features_"):
+            self.__dict__.pop(name, None)
         if self.estimator is not None and is_regressor(self.estimator):
             raise TypeError(
                 f"estimator must be a tree classifier; got {self.estimator!r}. "
@@ -334,7 +336,8 @@ class BooleanTree(
         tree : object
             A fitted tree classifier of scikit-learn or its ``tree_``; a nested
             dictionary, or a fitted estimator or tree object, of gosdt, treefarms,
-            praxis, pydl8.5 or pystreed; or a nested dictionary with splits
+            pydl8.5 or pystreed; the pair of paths and predictions of praxis or
+            arborenum; or a nested dictionary with splits
             ``{"feature", "threshold", "true", "false"}``, where "true" holds the rows
             ``x <= threshold``, and leaves ``{"prediction"}``, with an optional "value",
             the distribution of the classes, and "weight".
@@ -353,7 +356,8 @@ class BooleanTree(
             tree does not use.
 
         X : array-like of shape (n_samples, n_features), default=None
-            Rows from which the weights of the tree's nodes are computed. Without them
+            Rows from which the weights of the tree's nodes are computed, unless it is
+            an estimator of scikit-learn, which knows them. Without rows
             the weights are the tree's own, or equal for all leaves, and what needs rows
             raises an error: policies and ``missing="marginal"``.
 
@@ -397,6 +401,8 @@ class BooleanTree(
                 X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan"
             )
             n_features = X.shape[1] if n_features is None else n_features
+        if isinstance(tree, BooleanTree) and tree.source_features_ is not None:
+            raise ValueError("tree must not be a BooleanTree with a threshold_map.")
         flat = flatten(tree, classes, n_features)
         if flat.classes is None:
             raise TypeError(
@@ -424,14 +430,16 @@ class BooleanTree(
     def _adopt(self, estimator, tree, inputs, X, y, weight):
         """Set the fitted state from a tree and the rows, if there are any."""
         tree = inputs.adapt(tree)
-        costs = self._checked_costs(self.acquisition_costs, len(inputs.domains))
+        costs = checked_costs(self.acquisition_costs, len(inputs.domains))
         target = None if y is None else positions(tree.classes, y)
         cells = None
         if X is not None:
             X = check_array(X, dtype=tree.dtype, ensure_all_finite="allow-nan")
             cells = tree.cells(*inputs.read(X))
-            if not hasattr(estimator, "fit"):
-                tree = _weighed(tree, cells, weight)
+            # Of fitted estimators only those of scikit-learn know their weights, and
+            # those of rows with NaN too.
+            if tree.dtype == np.float64 or not hasattr(estimator, "fit"):
+                tree = weighed(tree, cells, weight)
         self._missing = self.missing
         self._share = self._shares(tree, cells, weight)
         self._flat, self._inputs, self._costs = tree, inputs, costs
@@ -616,7 +624,7 @@ class BooleanTree(
                 "feature_importances_ is zero: each training row has NaN in a feature "
                 "that the tree tests.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
             return np.zeros(self._flat.n_features)
         rows = self._cells[known], self._target[known], self._weight[known]
@@ -634,10 +642,3 @@ class BooleanTree(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _weighed(tree, cells, weight):
-    """Return the tree with the weights of the rows whose cells are known."""
-    known = (cells >= 0).all(axis=1)
-    counts = np.bincount(route(tree, cells[known]), weight[known], len(tree.feature))
-    return with_weights(tree, counts[tree.leaves])

@@ -4,7 +4,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from skextra.tree._known import declared_inputs, mapped_inputs
+from skextra.tree._inputs import declared_inputs, mapped_inputs
 
 
 class DeclarationsMixin:
@@ -86,29 +86,30 @@ class DeclarationsMixin:
                 )
         return mapped_inputs(n_columns, threshold_map)
 
-    def _checked_costs(self, costs, n_features):
-        """Read the costs of the features."""
-        if costs is None:
-            return np.ones(n_features)
-        try:
-            costs = np.asarray(costs, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"acquisition costs must be an array of numbers; got {costs!r}."
-            ) from None
-        if costs.shape != (n_features,):
-            raise ValueError(
-                f"acquisition costs must have shape ({n_features},), one for each "
-                f"feature; got {costs.shape}."
-            )
-        if not (np.isfinite(costs) & (costs >= 0)).all():
-            wrong = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))[0]
-            raise ValueError(
-                "acquisition costs must be finite and not negative; got "
-                f"{costs[wrong]} for feature {wrong}."
-            )
-        if not np.isfinite(costs.sum()):
-            raise ValueError(
-                "acquisition costs must have a finite sum; give them in a larger unit."
-            )
-        return costs
+
+def checked_costs(costs, n_features):
+    """Read the costs of the features."""
+    if costs is None:
+        return np.ones(n_features)
+    try:
+        costs = np.asarray(costs, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"acquisition costs must be an array of numbers; got {costs!r}."
+        ) from None
+    if costs.shape != (n_features,):
+        raise ValueError(
+            f"acquisition costs must have shape ({n_features},), one for each "
+            f"feature; got {costs.shape}."
+        )
+    if not (np.isfinite(costs) & (costs >= 0)).all():
+        wrong = np.flatnonzero(~(np.isfinite(costs) & (costs >= 0)))[0]
+        raise ValueError(
+            "acquisition costs must be finite and not negative; got "
+            f"{costs[wrong]} for feature {wrong}."
+        )
+    if not np.isfinite(costs.sum()):
+        raise ValueError(
+            "acquisition costs must have a finite sum; give them in a larger unit."
+        )
+    return costs

@@ -10,7 +10,7 @@ class RulesDisplay:
     """Picture of rules as bars over the ranges of the features.
 
     Each row is a rule and each column a feature; a bar shows the interval that the rule
-    allows, between the least and the largest essential threshold and a margin.
+    allows, between the least and the largest threshold of these rules and a margin.
 
     Make it with :meth:`from_estimator`.
 
@@ -216,7 +216,7 @@ class AcquisitionDisplay:
         return self
 
     def _draw(self, ax, node, left, depth, colors):
-        """Draw a node above its children, which share its width; return its place."""
+        """Draw a node above its children, which share its width."""
         x, y = left + _width(node) / 2, -depth
         color = "0.92" if node.label is None else colors[node.label]
         box = {

@@ -161,11 +161,4 @@ def simplify(tree, output, group):
             ):
                 target[node] = kept
                 break
-    order, stack = [], [target[0]]
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        if tree.feature[node] != LEAF:
-            stack += [right[node], left[node]]
-    merged = replace(tree, left=left, right=right)
-    return subtree(merged, np.array(order), np.arange(len(left)))
+    return subtree(replace(tree, left=left, right=right), target)

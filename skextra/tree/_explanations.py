@@ -49,7 +49,7 @@ class Explanation(NamedTuple):
 def barriers(tree, lower, upper, label, groups):
     """Return the columns, and the barrier and leaf of each way into another label.
 
-    With one-hot groups, a leaf has one barrier for each place of the 1 in each group.
+    With one-hot groups, a leaf has one barrier for each smallest choice of the 1s.
     """
     columns = np.unique(np.concatenate([tree.used, *groups]).astype(int))
     low, high = (
@@ -66,7 +66,7 @@ def barriers(tree, lower, upper, label, groups):
         outside[:, place] = False
     masks, leaves = [], []
     for i, leaf in enumerate(others):
-        ways = [_ways(low[i], high[i], lower, place) for place in places]
+        ways = [minimal(_ways(low[i], high[i], lower, place)) for place in places]
         for way in product(*ways):
             masks.append(_as_bits(np.flatnonzero(outside[i])) | _union(way))
             leaves.append(leaf)

@@ -156,17 +156,19 @@ def _keep(tree, alive):
         living = [child for child in children if alive[child]]
         if len(living) == 1:
             target[node] = target[living[0]]
-    order, stack = [], [target[0]]
+    return subtree(tree, target)
+
+
+def subtree(tree, target):
+    """Take what is reached from the root if ``target[node]`` stands for each node."""
+    left, right = (target[ends].tolist() for ends in (tree.left, tree.right))
+    is_leaf, order, stack = (tree.feature == LEAF).tolist(), [], [int(target[0])]
     while stack:
         node = stack.pop()
         order.append(node)
-        if tree.feature[node] != LEAF:
-            stack += [target[tree.right[node]], target[tree.left[node]]]
-    return subtree(tree, np.array(order), target)
-
-
-def subtree(tree, order, target):
-    """Take the nodes in `order`, a parent first; `target` is what stands for a node."""
+        if not is_leaf[node]:
+            stack += [right[node], left[node]]
+    order = np.array(order)
     number = np.full(len(tree.feature), LEAF, np.int32)
     number[order] = np.arange(len(order))
     children = {
@@ -197,13 +199,14 @@ def route(tree, cells):
     return leaf
 
 
-def with_weights(tree, leaf_weight):
-    """Set the weight of the leaves, and of each split the sum of its children's."""
-    weight = np.zeros(len(tree.feature))
-    weight[tree.leaves] = leaf_weight
+def weighed(tree, cells, weight):
+    """Set the weights of all nodes from rows, of which those that are known count."""
+    known = (cells >= 0).all(axis=1)
+    leaf = route(tree, cells[known])
+    total = np.bincount(leaf, weight[known], len(tree.feature))
     for node in np.flatnonzero(tree.feature != LEAF)[::-1]:
-        weight[node] = weight[tree.left[node]] + weight[tree.right[node]]
-    return replace(tree, weight=weight)
+        total[node] = total[tree.left[node]] + total[tree.right[node]]
+    return replace(tree, weight=total)
 
 
 def as_dict(tree):

@@ -8,12 +8,13 @@ from sklearn.utils import Bunch, check_array, check_consistent_length, column_or
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from skextra.tree import _equivalence
+from skextra.tree._declarations import checked_costs
 from skextra.tree._explanations import explain_rows
 from skextra.tree._importance import permutation_importance, positions
-from skextra.tree._known import plain_inputs
+from skextra.tree._inputs import plain_inputs
 from skextra.tree._missing import value_bounds
 from skextra.tree._reasoning import ReasoningMixin, check_options
-from skextra.tree._sources import flatten
+from skextra.tree._sources import flatten, unfrozen
 
 
 def trees_equivalent(a, b, output="auto"):
@@ -37,7 +38,8 @@ def trees_equivalent(a, b, output="auto"):
     Raises
     ------
     ValueError
-        If the trees have other classes or another number of features.
+        If the trees have other classes or another number of features, or no such
+        `output`.
 
     References
     ----------
@@ -75,7 +77,8 @@ def tree_counterexample(a, b, output="auto"):
     Raises
     ------
     ValueError
-        If the trees have other classes or another number of features.
+        If the trees have other classes or another number of features, or no such
+        `output`.
 
     Examples
     --------
@@ -120,7 +123,8 @@ def unique_trees(trees, output="auto"):
     Raises
     ------
     ValueError
-        If the trees have other classes or another number of features.
+        If the trees have other classes or another number of features, or no such
+        `output`.
 
     Examples
     --------
@@ -159,6 +163,11 @@ def essential_thresholds(tree):
     thresholds : dict of int to array
         For each relevant feature its thresholds, in order.
 
+    Raises
+    ------
+    ValueError
+        If the tree has one-hot groups.
+
     Examples
     --------
     >>> from skextra.tree import essential_thresholds
@@ -190,6 +199,11 @@ def value_interval(tree, X):
     interval : array of shape (n_samples, 2) or (n_samples, n_classes, 2)
         Least and largest prediction of a regression tree, or probability of each class,
         over all completions. Both are attained.
+
+    Raises
+    ------
+    ValueError
+        If `X` has other features than the tree.
 
     Examples
     --------
@@ -282,12 +296,7 @@ def explain_tree(
         raise ValueError(f"max_terms must be 1 or more; got {max_terms!r}.")
     _check_names([tree], X)
     (tree,), inputs = _alike([tree])
-    n_features = len(inputs.domains)
-    costs = np.ones(n_features) if costs is None else np.asarray(costs, dtype=float)
-    if costs.shape != (n_features,) or not (np.isfinite(costs) & (costs >= 0)).all():
-        raise ValueError(
-            f"costs must be {n_features} finite numbers, 0 or more; got {costs}."
-        )
+    costs = checked_costs(costs, len(inputs.domains))
     labels = tree.classes
     if labels is None:
         labels = np.zeros(tree.label.max() + 1)
@@ -337,6 +346,9 @@ def exact_permutation_importance(tree, X, y, sample_weight=None):
     ------
     ValueError
         If a tested feature has NaN, or the weights sum to 0.
+
+    TypeError
+        If the tree is a regression tree.
 
     Notes
     -----
@@ -401,7 +413,10 @@ def rashomon_importance(tree_sets, X, y, deduplicate=True):
     Raises
     ------
     ValueError
-        If a set has no tree.
+        If there is no set, a set has no tree, or a tested feature has NaN.
+
+    TypeError
+        If the trees are regression trees.
 
     Examples
     --------
@@ -424,16 +439,15 @@ def rashomon_importance(tree_sets, X, y, deduplicate=True):
         if not trees:
             raise ValueError(f"Set {number} of tree_sets has no tree.")
         if deduplicate:
-            trees = unique_trees(trees, "label").representatives
+            trees = unique_trees(trees).representatives
         flat, inputs = _alike(trees, n_features)
         _require_classes(flat[0])
         _check_names(trees, X)
-        rows = {dtype: None for dtype in {tree.dtype for tree in flat}}
+        example = {tree.dtype: tree for tree in flat}
+        rows = {dtype: _rows(X, tree, inputs) for dtype, tree in example.items()}
         for tree in flat:
-            if rows[tree.dtype] is None:
-                rows[tree.dtype] = _rows(X, tree, inputs)
             read = rows[tree.dtype]
-            values.append(_importance(tree, inputs, read, y, np.ones(len(read))))
+            values.append(_importance(tree, inputs, read, y, np.ones(len(y))))
         weights += [1 / len(trees) / len(tree_sets)] * len(trees)
     return Bunch(importances=np.array(values), weights=np.array(weights))
 
@@ -446,7 +460,7 @@ def _importance(tree, inputs, X, y, weight):
             f"Permutation importance needs the values of the features that the tree "
             f"tests; feature {j} of X has NaN."
         )
-    target = positions(tree.classes, np.asarray(y))
+    target = positions(tree.classes, y)
     return permutation_importance(tree, cells, target, weight)
 
 
@@ -497,6 +511,7 @@ def _alike(trees, n_features=None):
     What one tree declares holds for those that declare nothing, as dictionaries do,
     which test only some of the features and may predict only some of the classes.
     """
+    trees = [unfrozen(tree) for tree in trees]
     declared = [t for t in trees if hasattr(t, "fit") or hasattr(t, "children_left")]
     own = [flatten(tree) for tree in declared]
     classes = own[0].classes if own else None
@@ -515,8 +530,10 @@ def _alike(trees, n_features=None):
             "The trees read their columns with other feature_domains, one_hot_groups or "
             "threshold_map."
         )
-    numbers = {getattr(t, "n_features_in_", None) for t in declared} - {None}
-    numbers |= {n for n in [n_features] if n is not None}
+    known = [
+        getattr(t, "n_features_in_", getattr(t, "n_features", None)) for t in declared
+    ]
+    numbers = {n_features, *known} - {None}
     if len(numbers) > 1:
         raise ValueError(
             f"The trees have other numbers of features: {sorted(numbers)}."

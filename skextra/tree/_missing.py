@@ -35,21 +35,21 @@ def marginal_share(tree, masses):
     return share
 
 
-def mixture(tree, share, lower, upper, groups=()):
+def mixture(tree, share, lower, upper, groups):
     """Mean of the leaf values that a row can reach, weighted by the shares."""
     proba = np.zeros((len(lower), tree.value.shape[1]))
     _reach(tree, share, lower, upper, groups, proba=proba)
     return proba
 
 
-def possible_labels(tree, n_labels, lower, upper, groups=()):
+def possible_labels(tree, n_labels, lower, upper, groups):
     """Mark the labels of the leaves that a row can reach."""
     possible = np.zeros((len(lower), n_labels), bool)
     _reach(tree, path_share(tree), lower, upper, groups, possible=possible)
     return possible
 
 
-def most_likely(tree, share, lower, upper, groups=()):
+def most_likely(tree, share, lower, upper, groups):
     """Label of each row: the one that it can reach, or the first of most weight."""
     proba = np.zeros((len(lower), tree.value.shape[1]))
     possible = np.zeros(proba.shape, bool)
@@ -58,7 +58,7 @@ def most_likely(tree, share, lower, upper, groups=()):
     return np.where(determined, possible.argmax(axis=1), proba.argmax(axis=1))
 
 
-def value_bounds(tree, lower, upper, groups=()):
+def value_bounds(tree, lower, upper, groups):
     """Least and largest value of the leaves that a row can reach."""
     low = np.full((len(lower), tree.value.shape[1]), np.inf)
     high = -low
@@ -74,7 +74,7 @@ def _reach(tree, share, lower, upper, groups, **outputs):
         outputs.get("low", nothing),
         outputs.get("high", nothing),
     ]
-    if not len(groups):
+    if not groups:
         reach(tree.splits, share, tree.value, tree.label, lower, upper, *outputs)
         return
     for rows in row_blocks(len(lower), 16 * len(tree.feature)) if len(lower) else ():
@@ -85,7 +85,7 @@ def _reach(tree, share, lower, upper, groups, **outputs):
 def _reach_groups(tree, share, lower, upper, groups, proba, possible, low, high):
     """Do as the kernel does, and leave out leaves that no one-hot row can reach."""
     weight = np.zeros((len(lower), len(tree.feature)))
-    reached = weight > 0
+    reached = np.zeros(weight.shape, bool)
     reached[:, tree.leaves] = meets(tree, lower, upper, groups)
     inner = np.flatnonzero(tree.feature != LEAF)
     for node in inner[::-1]:

@@ -8,9 +8,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skextra.tree._acquisition import AcquisitionPolicy, Problem
+from skextra.tree._declarations import checked_costs
 from skextra.tree._equivalence import find_counterexample, simplify
 from skextra.tree._explanations import explain_rows
-from skextra.tree._flat import as_dict, route, with_weights
+from skextra.tree._flat import as_dict, route, weighed
 from skextra.tree._rules import (
     Rule,
     condition,
@@ -18,7 +19,7 @@ from skextra.tree._rules import (
     minimal_boxes,
     prime_boxes,
 )
-from skextra.tree._sources import flatten
+from skextra.tree._sources import flatten, unfrozen
 
 
 class ReasoningMixin:
@@ -34,9 +35,10 @@ class ReasoningMixin:
     ):
         """Explain the labels of rows.
 
-        An abductive explanation is a smallest set of features whose values imply the
-        label, whatever the others are. A contrastive explanation is a smallest set of
-        features that could change to give another label, the others as they are.
+        An abductive explanation is a set of features whose values imply the label,
+        whatever the others are. A contrastive explanation is a set of features that
+        could change to give another label, the others as they are. None of them can be
+        left out of either.
 
         Parameters
         ----------
@@ -285,7 +287,8 @@ class ReasoningMixin:
 
     def _find_counterexample(self, other, output):
         check_is_fitted(self)
-        check_options(output=output, outputs=("label", "proba"))
+        check_options(output=output)
+        other = unfrozen(other)
         if isinstance(other, ReasoningMixin):
             check_is_fitted(other)
             self._check_same(other.classes_, other.n_features_in_)
@@ -322,9 +325,10 @@ class ReasoningMixin:
         From the leaves up, a split is replaced by one of its subtrees if that one is
         right on the whole region of the split. The tree never grows; a threshold that is
         not essential can stay where only a rearranged tree could do without it. Labels
-        stay as they are for every row. The probabilities of merged leaves are computed
-        from the training rows; without these, only leaves of equal probabilities are
-        merged.
+        stay as they are for every row. The probabilities of the leaves are computed
+        anew from the complete training rows and their weights, without class weights of
+        the learner; without rows and their labels, only leaves of equal probabilities
+        are merged.
 
         Returns
         -------
@@ -348,12 +352,11 @@ class ReasoningMixin:
 
     def _recount(self, tree, cells, has_targets):
         """Set weights and distributions of the leaves from the training rows."""
-        known = (cells >= 0).all(axis=1)
-        leaf, weight = route(tree, cells[known]), self._weight[known]
-        counts = np.bincount(leaf, weight, len(tree.feature))
-        tree = with_weights(tree, counts[tree.leaves])
+        tree = weighed(tree, cells, self._weight)
         if not has_targets:
             return tree
+        known = (cells >= 0).all(axis=1)
+        leaf, weight = route(tree, cells[known]), self._weight[known]
         value = tree.value.copy()
         by_class = np.stack(
             [
@@ -390,16 +393,16 @@ class ReasoningMixin:
         ValueError
             If there are no training rows without NaN in the features that the tree
             tests, if costs or groups are not as above, or with one-hot groups.
+
+        BudgetExceededError
+            If `max_states` does not suffice for the outcomes of a group of independent
+            features, or for the cost of a policy that is not exact.
         """
         check_is_fitted(self)
         self._validate_params()
         self._without_groups("acquisition_policy")
         tree = self._flat
-        costs = (
-            self._costs
-            if costs is None
-            else self._checked_costs(costs, tree.n_features)
-        )
+        costs = self._costs if costs is None else checked_costs(costs, tree.n_features)
         if self._cells is None:
             raise ValueError("acquisition_policy needs rows; pass X to from_tree.")
         known = (self._cells >= 0).all(axis=1) & (self._weight > 0)
@@ -416,6 +419,7 @@ class ReasoningMixin:
             actions,
             prices,
             self.distribution,
+            # A copy: a later fit must not change how the policy reads rows.
             copy.copy(self)._cells_of,
             self._names(),
             self._inputs.domains,
@@ -501,7 +505,7 @@ def check_options(**given):
     accepted = {
         "kind": ("abductive", "contrastive"),
         "minimize": ("subset", "cost"),
-        "output": given.pop("outputs", ()),
+        "output": ("label", "proba"),
     }
     count = given.pop("max_explanations", 1)
     inflate = given.pop("inflate", False)

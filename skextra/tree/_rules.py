@@ -145,7 +145,7 @@ def minimal_boxes(tree, label, max_terms, time_limit):
     # One box more costs more than all bounds that it could save: there is a cover with
     # a box for each leaf.
     costs = 1 + len(leaf_start) * n_bounds.max(initial=0) + n_bounds
-    required, missed = [], list(leaf_start)
+    required, missed, cover = [], list(leaf_start), (start, stop)
     while missed:
         required += missed
         covers = [((start <= cell) & (cell < stop)).all(axis=1) for cell in required]
@@ -171,8 +171,6 @@ def minimal_boxes(tree, label, max_terms, time_limit):
             for leaf in zip(leaf_start, leaf_stop, strict=True)
         ]
         missed = [cell for cell in cells if cell is not None]
-    if not required:
-        return start, stop
     return cover
 
 
@@ -185,10 +183,10 @@ def condition(name, low, high, domain, decimals):
 
 def interval(low, high, domain, decimals=2):
     """Write an interval alone, for a picture."""
-    if domain == "binary":
-        return f"= {int(low >= 0)}"
     if low == -np.inf and high == np.inf:
         return "any value"
+    if domain == "binary":
+        return f"= {int(low >= 0)}"
     if not np.isfinite(low):
         return f"<= {_number(high, decimals)}"
     if not np.isfinite(high):

@@ -23,8 +23,7 @@ def flatten(tree, classes=None, n_features=None):
     Leaves name labels, which are looked up in `classes`; without them, the labels that
     occur are the classes. What a fitted tree knows itself must agree with what is given.
     """
-    while isinstance(tree, FrozenEstimator):
-        tree = tree.estimator
+    tree = unfrozen(tree)
     flat = tree if isinstance(tree, FlatTree) else getattr(tree, "_flat", None)
     if not isinstance(flat, FlatTree):
         flat = _read(tree, classes, n_features)
@@ -37,6 +36,13 @@ def flatten(tree, classes=None, n_features=None):
             f"classes={classes!r} was given, but the tree has {flat.classes!r}."
         )
     return flat
+
+
+def unfrozen(tree):
+    """Return what is in a FrozenEstimator, or the tree itself."""
+    while isinstance(tree, FrozenEstimator):
+        tree = tree.estimator
+    return tree
 
 
 def _read(tree, classes, n_features):
@@ -112,13 +118,7 @@ def _from_sklearn(tree, classes):
         classes=None if classes is None else np.asarray(classes),
         dtype=np.float32,
     )
-    order, stack, left, right = [], [0], left.tolist(), right.tolist()
-    while stack:
-        node = stack.pop()
-        order.append(node)
-        if left[node] != LEAF:
-            stack += [right[node], left[node]]
-    return subtree(flat, np.array(order), np.arange(len(left)))
+    return subtree(flat, np.arange(len(left)))
 
 
 def _from_streed(root, binarizer, classes, n_features):

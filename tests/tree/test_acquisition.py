@@ -363,9 +363,9 @@ def test_chances_of_a_group_that_is_partly_known():
     model = BooleanTree(distribution="independent", random_state=0)
     model.fit(X, (X.sum(axis=1) > 3).astype(int))
     problem = model.acquisition_policy(groups=[[0, 1]])._problem
-    known = problem.cells(np.array([X[0, 0], np.nan, np.nan]))[0]
+    known = problem.read(np.array([X[0, 0], np.nan, np.nan]))[0]
     p = kernels.chances(known, 0, problem.arrays[1], *problem.state(known)[3:])
-    second = [np.mean(problem.cells(X)[:, 1] == cell) for cell in range(3)]
+    second = [np.mean(problem.read(X)[:, 1] == cell) for cell in range(3)]
     assert_allclose(np.sort(p[p > 0]), np.sort(second))
 
 

@@ -8,7 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -633,3 +633,75 @@ def test_contradictions_of_threshold_map():
 def test_regression_tree_is_no_classifier():
     with pytest.raises(TypeError, match="regression"):
         BooleanTree.from_tree(DecisionTreeRegressor().fit(X, y))
+
+
+class Dictionary(ClassifierMixin, BaseEstimator):
+    """A fitted classifier of another package, whose leaves have no weights."""
+
+    classes_ = np.array(["no", "yes"])
+    tree_ = STUMP
+
+    def fit(self, X, y):
+        return self
+
+    def predict(self, X):
+        raise NotImplementedError
+
+
+def test_rows_weigh_the_nodes_of_other_packages():
+    rows, labels = [[1.0]] * 9 + [[3.0]], ["no"] * 9 + ["yes"]
+    for ours in (
+        BooleanTree.from_tree(Dictionary(), X=rows),
+        BooleanTree(FrozenEstimator(Dictionary())).fit(rows, labels),
+    ):
+        assert_array_equal(ours.predict_proba([[np.nan]]), [[0.9, 0.1]])
+
+
+def test_frozen_trees_keep_their_groups():
+    red = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
+    blue = {"feature": 1, "true": {"prediction": 0}, "false": {"prediction": 1}}
+    settings = {"n_features": 2, "one_hot_groups": [[0, 1]]}
+    a, b = (BooleanTree.from_tree(tree, **settings) for tree in (red, blue))
+    assert a.equivalent_to(FrozenEstimator(b))
+    assert trees_equivalent(FrozenEstimator(a), FrozenEstimator(b))
+    assert not trees_equivalent(red, blue)
+
+
+def test_bare_trees_of_other_widths():
+    a, b = (DecisionTreeClassifier().fit(X[:, :d], y).tree_ for d in (5, 3))
+    with pytest.raises(ValueError, match="numbers of features"):
+        trees_equivalent(a, b)
+
+
+def test_fit_forgets_a_threshold_map():
+    tree = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
+    ours = BooleanTree.from_tree(tree, threshold_map={0: ("age", 20.0)})
+    with pytest.raises(ValueError, match="threshold_map"):
+        BooleanTree.from_tree(ours)
+    table = pd.DataFrame({"u": [0, 1, 1, 0], "v": [1.0, 2.0, 3.0, 4.0]})
+    ours.set_params(feature_domains={"u": "binary"}).fit(table, [0, 1, 1, 0])
+    assert ours.source_features_ is None
+    assert ours.export_text().startswith("0: u = 0")
+
+
+def test_many_one_hot_groups_are_explained():
+    """A group that the tree does not test adds nothing to the explanations."""
+    groups = [list(range(start, start + 10)) for start in range(0, 200, 10)]
+    tree = {"feature": 0, "true": {"prediction": 1}, "false": {"prediction": 0}}
+    ours = BooleanTree.from_tree(tree, n_features=200, one_hot_groups=groups)
+    row = np.tile(np.eye(10)[0], 20)
+    assert ours.explain(row, minimize="cost")[0].features == (0,)
+    changes = ours.explain(row, kind="contrastive", max_explanations="all")
+    assert [change.features for change in changes] == [(0, j) for j in range(1, 10)]
+
+
+def test_a_free_feature_may_have_any_value():
+    tree = {
+        "feature": 0,
+        "true": STUMP | {"feature": 1},
+        "false": STUMP | {"feature": 1},
+    }
+    rows = np.array([[0.0, 1], [1, 1], [0, 3], [1, 3]])
+    ours = BooleanTree.from_tree(tree, X=rows, feature_domains={0: "binary"})
+    ((edge, _),) = ours.acquisition_policy(costs=[0, 1]).outline().children
+    assert edge == "any value"
