@@ -108,7 +108,9 @@ def checked_costs(costs, n_features):
             "acquisition costs must be finite and not negative; got "
             f"{costs[wrong]} for feature {wrong}."
         )
-    if not np.isfinite(costs.sum()):
+    with np.errstate(over="ignore"):
+        total = costs.sum()
+    if not np.isfinite(total):
         raise ValueError(
             "acquisition costs must have a finite sum; give them in a larger unit."
         )

@@ -641,6 +641,9 @@ class Dictionary(ClassifierMixin, BaseEstimator):
     classes_ = np.array(["no", "yes"])
     tree_ = STUMP
 
+    def __sklearn_is_fitted__(self):
+        return True
+
     def fit(self, X, y):
         return self
 
