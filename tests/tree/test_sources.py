@@ -279,7 +279,8 @@ def test_treefarms_dict():
 
 
 def test_treefarms():
-    treefarms = pytest.importorskip("treefarms")
+    import treefarms
+
     settings = {"regularization": 0.05, "rashomon_bound_adder": 0.05, "depth_budget": 4}
     frame = pd.DataFrame(BINARY)
     trees = treefarms.TREEFARMS(settings).fit(frame, pd.Series(EITHER))
@@ -318,7 +319,8 @@ def test_praxis_paths():
 
 
 def test_praxis():
-    praxis = pytest.importorskip("praxis")
+    import praxis
+
     trees = praxis.PRAXIS()
     trees.fit(BINARY, EITHER, lambda_reg=0.02, depth_budget=4, rashomon_mult=0.1)
     for i in range(trees.count_trees()):
