@@ -115,3 +115,26 @@ def checked_costs(costs, n_features):
             "acquisition costs must have a finite sum; give them in a larger unit."
         )
     return costs
+
+
+def check_options(**given):
+    """Check what has few accepted values, with the names under which it came."""
+    accepted = {
+        "kind": ("abductive", "contrastive"),
+        "minimize": ("subset", "cost"),
+        "output": ("label", "proba"),
+    }
+    count = given.pop("max_explanations", 1)
+    inflate = given.pop("inflate", False)
+    if not isinstance(inflate, (bool, np.bool_)):
+        raise ValueError(f"inflate must be True or False; got {inflate!r}.")
+    is_all = isinstance(count, str) and count == "all"
+    if not is_all and not (isinstance(count, Integral) and count >= 1):
+        raise ValueError(
+            f'max_explanations must be 1 or more, or "all"; got {count!r}.'
+        )
+    for name, value in given.items():
+        if not isinstance(value, str) or value not in accepted[name]:
+            raise ValueError(
+                f"{name} must be one of {list(accepted[name])}; got {value!r}."
+            )

@@ -241,3 +241,16 @@ def float32_below(threshold):
         nearest = threshold.astype(np.float32)
     below = np.nextafter(nearest, np.float32(-np.inf))
     return np.where(nearest > threshold, below, nearest).astype(float)
+
+
+def regrid(old, new, cells):
+    """Return the cells on the grid of a tree that has part of the thresholds."""
+    found = np.empty((len(cells), len(new.used)), np.int32)
+    for k, (j, thresholds) in enumerate(zip(new.used, new.grid, strict=True)):
+        was = np.searchsorted(old.used, j)
+        upper_end = np.append(old.grid[was], np.inf)
+        cell = cells[:, was]
+        found[:, k] = np.where(
+            cell < 0, -1, np.searchsorted(thresholds, upper_end[cell])
+        )
+    return found

@@ -1,6 +1,5 @@
 """The reasoning as functions on any tree, for regression trees too."""
 
-from dataclasses import replace
 from numbers import Integral
 
 import numpy as np
@@ -8,13 +7,11 @@ from sklearn.utils import Bunch, check_array, check_consistent_length, column_or
 from sklearn.utils.validation import _check_sample_weight, _get_feature_names
 
 from skextra.tree import _equivalence
-from skextra.tree._declarations import checked_costs
+from skextra.tree._alike import alike
+from skextra.tree._declarations import check_options, checked_costs
 from skextra.tree._explanations import explain_rows
 from skextra.tree._importance import permutation_importance, positions
-from skextra.tree._inputs import plain_inputs
 from skextra.tree._missing import value_bounds
-from skextra.tree._reasoning import ReasoningMixin, check_options
-from skextra.tree._sources import flatten, unfrozen
 
 
 def trees_equivalent(a, b, output="auto"):
@@ -89,7 +86,7 @@ def tree_counterexample(a, b, output="auto"):
     >>> tree_counterexample(a, b)
     array([3.])
     """
-    (a, b), inputs = _alike([a, b])
+    (a, b), inputs = alike([a, b])
     point = _equivalence.find_counterexample(a, b, _output(a, output), inputs)
     return None if point is None else inputs.as_columns(point)
 
@@ -140,7 +137,7 @@ def unique_trees(trees, output="auto"):
         return Bunch(
             representatives=[], inverse=np.empty(0, int), counts=np.empty(0, int)
         )
-    flat, inputs = _alike(trees)
+    flat, inputs = alike(trees)
     output = _output(flat[0], output)
     distinct, inverse = _equivalence.group_equal(flat, output, inputs)
     return Bunch(
@@ -177,7 +174,7 @@ def essential_thresholds(tree):
     >>> essential_thresholds(same)
     {0: array([2.])}
     """
-    (tree,), inputs = _alike([tree])
+    (tree,), inputs = alike([tree])
     if inputs.groups:
         raise ValueError("Essential thresholds are not defined with one_hot_groups.")
     return _equivalence.essential_thresholds(tree)
@@ -218,7 +215,7 @@ def value_interval(tree, X):
     array([[163., 226.]])
     """
     _check_names([tree], X)
-    (tree,), inputs = _alike([tree])
+    (tree,), inputs = alike([tree])
     bounds = value_bounds(tree, *inputs.read(_rows(X, tree, inputs)), inputs.groups)
     return bounds[:, 0] if tree.classes is None else bounds
 
@@ -295,7 +292,7 @@ def explain_tree(
     if not (isinstance(max_terms, Integral) and max_terms >= 1):
         raise ValueError(f"max_terms must be 1 or more; got {max_terms!r}.")
     _check_names([tree], X)
-    (tree,), inputs = _alike([tree])
+    (tree,), inputs = alike([tree])
     costs = checked_costs(costs, len(inputs.domains))
     labels = tree.classes
     if labels is None:
@@ -367,7 +364,7 @@ def exact_permutation_importance(tree, X, y, sample_weight=None):
     array([0.  , 0.  , 0.1 , 0.54])
     """
     _check_names([tree], X)
-    (tree,), inputs = _alike([tree])
+    (tree,), inputs = alike([tree])
     _require_classes(tree)
     X = _rows(X, tree, inputs)
     y, weight = column_or_1d(y), _check_sample_weight(sample_weight, X)
@@ -440,7 +437,7 @@ def rashomon_importance(tree_sets, X, y, deduplicate=True):
             raise ValueError(f"Set {number} of tree_sets has no tree.")
         if deduplicate:
             trees = unique_trees(trees).representatives
-        flat, inputs = _alike(trees, n_features)
+        flat, inputs = alike(trees, n_features)
         _require_classes(flat[0])
         _check_names(trees, X)
         example = {tree.dtype: tree for tree in flat}
@@ -503,62 +500,3 @@ def _rows(X, tree, inputs):
             f"X has {X.shape[1]} features, and the tree {inputs.n_columns}."
         )
     return X
-
-
-def _alike(trees, n_features=None):
-    """Flatten trees that have the same classes, features and reading of the columns.
-
-    What one tree declares holds for those that declare nothing, as dictionaries do,
-    which test only some of the features and may predict only some of the classes.
-    """
-    trees = [unfrozen(tree) for tree in trees]
-    declared = [t for t in trees if hasattr(t, "fit") or hasattr(t, "children_left")]
-    own = [flatten(tree) for tree in declared]
-    classes = own[0].classes if own else None
-    for tree in own[1:]:
-        if (tree.classes is None) != (classes is None):
-            raise ValueError(
-                "Some trees are for classification, others for regression."
-            )
-        if not np.array_equal(tree.classes, classes):
-            raise ValueError(
-                f"The trees have other classes: {classes} and {tree.classes}."
-            )
-    readers = [tree._inputs for tree in declared if isinstance(tree, ReasoningMixin)]
-    if readers and not all(readers[0].same_as(other) for other in readers):
-        raise ValueError(
-            "The trees read their columns with other feature_domains, one_hot_groups or "
-            "threshold_map."
-        )
-    known = [
-        getattr(t, "n_features_in_", getattr(t, "n_features", None)) for t in declared
-    ]
-    numbers = {n_features, *known} - {None}
-    if len(numbers) > 1:
-        raise ValueError(
-            f"The trees have other numbers of features: {sorted(numbers)}."
-        )
-    n_features = numbers.pop() if numbers else None
-    flat = [
-        tree._flat
-        if isinstance(tree, ReasoningMixin)
-        else flatten(tree, classes, n_features)
-        for tree in trees
-    ]
-    if n_features is None:
-        n_features = max(tree.n_features for tree in flat)
-        flat = [replace(tree, n_features=n_features) for tree in flat]
-    if classes is None and flat[0].classes is not None:
-        union = np.unique(np.concatenate([tree.classes for tree in flat]))
-        flat = [
-            tree
-            if len(tree.classes) == len(union)
-            else flatten(given, union, n_features)
-            for given, tree in zip(trees, flat, strict=True)
-        ]
-    read = readers[0] if readers else plain_inputs(n_features)
-    flat = [
-        tree if isinstance(given, ReasoningMixin) else read.adapt(tree)
-        for given, tree in zip(trees, flat, strict=True)
-    ]
-    return flat, read

@@ -2,16 +2,16 @@
 
 import copy
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skextra.tree._acquisition import AcquisitionPolicy, Problem
-from skextra.tree._declarations import checked_costs
+from skextra.tree._declarations import check_options, checked_costs
 from skextra.tree._equivalence import find_counterexample, simplify
 from skextra.tree._explanations import explain_rows
-from skextra.tree._flat import as_dict, route, weighed
+from skextra.tree._flat import as_dict, regrid, route, weighed
 from skextra.tree._rules import (
     Rule,
     condition,
@@ -343,7 +343,7 @@ class ReasoningMixin:
         simpler = copy.copy(self)
         simpler._cache = {}
         if self._cells is not None:
-            simpler._cells = _regrid(old, tree, self._cells)
+            simpler._cells = regrid(old, tree, self._cells)
             tree = self._recount(tree, simpler._cells, has_rows)
         simpler._share = self._shares(tree, simpler._cells, self._weight)
         simpler._flat, simpler.n_leaves_ = tree, len(tree.leaves)
@@ -498,39 +498,3 @@ class ReasoningMixin:
     def _without_groups(self, what):
         if self._inputs.groups:
             raise ValueError(f"{what} is not defined with one_hot_groups.")
-
-
-def check_options(**given):
-    """Check what has few accepted values, with the names under which it came."""
-    accepted = {
-        "kind": ("abductive", "contrastive"),
-        "minimize": ("subset", "cost"),
-        "output": ("label", "proba"),
-    }
-    count = given.pop("max_explanations", 1)
-    inflate = given.pop("inflate", False)
-    if not isinstance(inflate, (bool, np.bool_)):
-        raise ValueError(f"inflate must be True or False; got {inflate!r}.")
-    is_all = isinstance(count, str) and count == "all"
-    if not is_all and not (isinstance(count, Integral) and count >= 1):
-        raise ValueError(
-            f'max_explanations must be 1 or more, or "all"; got {count!r}.'
-        )
-    for name, value in given.items():
-        if not isinstance(value, str) or value not in accepted[name]:
-            raise ValueError(
-                f"{name} must be one of {list(accepted[name])}; got {value!r}."
-            )
-
-
-def _regrid(old, new, cells):
-    """Return the cells on the grid of a tree that has part of the thresholds."""
-    found = np.empty((len(cells), len(new.used)), np.int32)
-    for k, (j, thresholds) in enumerate(zip(new.used, new.grid, strict=True)):
-        was = np.searchsorted(old.used, j)
-        upper_end = np.append(old.grid[was], np.inf)
-        cell = cells[:, was]
-        found[:, k] = np.where(
-            cell < 0, -1, np.searchsorted(thresholds, upper_end[cell])
-        )
-    return found

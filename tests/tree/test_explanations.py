@@ -306,7 +306,6 @@ def test_regression(seed, hide):
     assert sum(costs[j] for j in found[0].features) == price
 
 
-@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 @pytest.mark.parametrize("seed", range(4))
 def test_pyxai_agrees(seed):
     rng = np.random.default_rng(seed)
