@@ -1,0 +1,92 @@
+"""The clusterings of an ensemble that is made from features."""
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import clone
+from sklearn.cluster import KMeans, MiniBatchKMeans
+from sklearn.ensemble._base import _set_random_states
+
+MOST_IN_FULL = 200_000  # rows up to which the default is KMeans, not MiniBatchKMeans
+
+
+def count_distinct_rows(X, limit):
+    """Count the distinct rows, at most up to a limit."""
+    found = set()
+    for i in range(X.shape[0]):
+        if issparse(X):
+            inside = slice(X.indptr[i], X.indptr[i + 1])
+            row = np.column_stack([X.indices[inside], X.data[inside]])
+            row = row[row[:, 1] != 0]
+            row = row[np.argsort(row[:, 0])]
+        else:
+            row = X[i] + 0.0  # -0.0 is 0.0
+        found.add(row.tobytes())
+        if len(found) == limit:
+            break
+    return len(found)
+
+
+def check_clusterers(base_estimator):
+    """Raise a ValueError if these cannot make an ensemble."""
+    many = isinstance(base_estimator, list | tuple)
+    clusterers = base_estimator if many else [base_estimator or KMeans()]
+    if (
+        many
+        and len(clusterers) < 2
+        or any(
+            isinstance(clusterer, type) or not hasattr(clusterer, "fit_predict")
+            for clusterer in clusterers
+        )
+    ):
+        raise ValueError(
+            "base_estimator must be a clusterer, an instance that has fit_predict, or a "
+            f"list of at least 2 of them; got {base_estimator!r}."
+        )
+    names = tunable(clusterers[0], "n_clusters") + tunable(
+        clusterers[0], "random_state"
+    )
+    if not many and not names:
+        raise ValueError(
+            "All base clusterings would be the same, because base_estimator has neither "
+            f"n_clusters nor random_state; got {base_estimator!r}. Give a list of "
+            "clusterers with different settings instead."
+        )
+
+
+def prepare(base_estimator, n_estimators, k_range, n_samples, rng):
+    """Return the clusterers to fit, with their numbers of clusters and their seeds.
+
+    All is drawn here, up front, so that the result does not depend on who fits them.
+    """
+    if isinstance(base_estimator, list | tuple):
+        clusterers = [clone(clusterer) for clusterer in base_estimator]
+    else:
+        if base_estimator is None:
+            family = KMeans if n_samples <= MOST_IN_FULL else MiniBatchKMeans
+            base_estimator = family(n_init=1)
+        clusterers = [clone(base_estimator) for _ in range(n_estimators)]
+        sizes = rng.randint(k_range[0], k_range[1] + 1, size=n_estimators)
+        for clusterer, size in zip(clusterers, sizes, strict=True):
+            names = tunable(clusterer, "n_clusters")
+            clusterer.set_params(**dict.fromkeys(names, int(size)))
+    for clusterer in clusterers:
+        _set_random_states(clusterer, rng)
+    return clusterers
+
+
+def tunable(clusterer, name):
+    """List the parameters of this name, also those of steps inside a pipeline."""
+    return [key for key in clusterer.get_params() if key.split("__")[-1] == name]
+
+
+def fit_one(clusterer, X):
+    """Fit a clusterer; return it and the labels of the rows.
+
+    The labels are those that `predict` gives, where it exists, so that rows seen in
+    training and new ones are treated alike.
+    """
+    if hasattr(clusterer, "predict"):
+        labels = clusterer.fit(X).predict(X)
+    else:
+        labels = clusterer.fit_predict(X)
+    return clusterer, labels
