@@ -44,7 +44,7 @@ SETTINGS = {
     "uniform": {"weighting": "uniform"},
     "default": {},
     "entropy": ENTROPY,
-    "minmax": {"weighting": "minmax"},
+    "alignment": {"weighting": "alignment"},
     "auto": {"alpha": "auto"},
     "average": {"consensus": "average"},
     "average, entropy, alpha 0.8": {"consensus": "average", "alpha": 0.8, **ENTROPY},
