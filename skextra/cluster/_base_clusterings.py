@@ -11,13 +11,15 @@ MOST_IN_FULL = 200_000  # rows up to which the default is KMeans, not MiniBatchK
 
 def count_distinct_rows(X, limit):
     """Count the distinct rows, at most up to a limit."""
+    if issparse(X):
+        X = X.copy()
+        X.sum_duplicates()
+        X.eliminate_zeros()
     found = set()
     for i in range(X.shape[0]):
         if issparse(X):
             inside = slice(X.indptr[i], X.indptr[i + 1])
             row = np.column_stack([X.indices[inside], X.data[inside]])
-            row = row[row[:, 1] != 0]
-            row = row[np.argsort(row[:, 0])]
         else:
             row = X[i] + 0.0  # -0.0 is 0.0
         found.add(row.tobytes())

@@ -43,12 +43,12 @@ def cluster_shares(runs, weights, cluster_weighting):
     uncertainty = np.zeros(runs.n_clusters)
     for s in range(m):
         for t in range(s + 1):
-            table = contingency(runs, s, t, runs.counts)
-            for run, counts in {s: table, t: table.T}.items():
-                total = counts.sum(axis=1, keepdims=True)
-                split = counts / np.maximum(total, 1)
-                inside = slice(runs.starts[run], runs.starts[run + 1])
-                uncertainty[inside] += entr(split).sum(axis=1) / np.log(2)
+            rows, columns, counts = contingency(runs, s, t)
+            for run, clusters in {s: rows, t: columns}.items():
+                split = counts / np.bincount(clusters, counts)[clusters]
+                entropy = np.bincount(clusters, entr(split)) / np.log(2)
+                start = runs.starts[run]
+                uncertainty[start : start + entropy.size] += entropy
     return shares * np.exp(-uncertainty / (_THETA * m))
 
 

@@ -6,7 +6,12 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.spatial.distance import squareform
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+from sklearn.utils._param_validation import (
+    Interval,
+    Options,
+    StrOptions,
+    validate_params,
+)
 
 from skextra.cluster._consensus import (
     cluster_shares,
@@ -29,7 +34,7 @@ from skextra.utils import row_blocks
 
 WEIGHTING = {
     "alpha": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
-    "diversity": [Interval(Real, 0, np.inf, closed="left")],
+    "diversity": [Options(Real, {0}), Interval(Real, 1e-9, 1e9, closed="both")],
     "target": [StrOptions({"soft", "hard"})],
     "exact_below": [Interval(Integral, 0, None, closed="left")],
     "n_pairs": [Interval(Integral, 1, None, closed="left")],
@@ -166,9 +171,9 @@ def ensemble_weights(
         the samples are still in a pair with another one.
 
     diversity : float, default=1.0
-        Weight of the diversity, not negative. 1 makes the sum the squared distance to
-        the target; 0 leaves the bias alone, and all weight goes to the clustering
-        nearest to the target.
+        Weight of the diversity, 0 or from 1e-9 to 1e9. 1 makes the sum the squared
+        distance to the target; 0 leaves the bias alone, and all weight goes to the
+        clustering nearest to the target.
 
     weighting : {"bias-diversity", "alignment", "minmax", "uniform"}, \
             default="bias-diversity"

@@ -125,7 +125,7 @@ class GPEnsembleClustering(
         which 90 % of the samples are still in a pair with another one.
 
     diversity : float, default=1.0
-        Weight of the diversity, not negative. 1 makes the objective the squared
+        Weight of the diversity, 0 or from 1e-9 to 1e9. 1 makes the objective the squared
         distance to the target; at 0 all weight goes to the clustering nearest to it.
 
     target : {"soft", "hard"}, default="soft"
@@ -459,6 +459,7 @@ class GPEnsembleClustering(
         X = validate_data(
             self,
             X,
+            dtype=None,
             ensure_all_finite="allow-nan",
             reset=reset,
             ensure_min_samples=2 if reset else 1,
@@ -491,15 +492,14 @@ class GPEnsembleClustering(
         if self.k_range is None:
             most = max(self.n_clusters, min(int(n_samples**0.5), 100))
             return max(self.n_clusters, 2), max(most, 2)
-        whole = np.shape(self.k_range) == (2,) and all(
-            isinstance(k, Integral) for k in self.k_range
-        )
-        if not whole or not 2 <= self.k_range[0] <= self.k_range[1] <= n_samples:
+        k_range = tuple(self.k_range)
+        whole = len(k_range) == 2 and all(isinstance(k, Integral) for k in k_range)
+        if not whole or not 2 <= k_range[0] <= k_range[1] <= n_samples:
             raise ValueError(
                 "k_range must be two integers, 2 <= low <= high <= n_samples="
                 f"{n_samples}; got {self.k_range!r}."
             )
-        return tuple(self.k_range)
+        return k_range
 
     def _agree(self, columns, fitted, seed, dtype, interim=False):
         """Weigh the clusterings and find the consensus: the fitted attributes.
@@ -508,7 +508,7 @@ class GPEnsembleClustering(
         """
         rng, k = np.random.RandomState(seed), self.n_clusters
         labels = np.column_stack(columns)
-        require_labels(labels)
+        require_labels(labels, "the labels by base_estimator" if fitted else "labels")
         sets = label_sets(labels)
         codes = encode(labels, sets)
         runs = merged(codes, sets)

@@ -28,30 +28,41 @@ class Runs:
 
 
 def as_labels(labels):
-    """Return an array of numbers as integer labels, -1 where one is missing.
+    """Return an array as integer labels, -1 where one is missing.
 
     Raises
     ------
-    ValueError
+    ValueError, TypeError
         If a label is neither an integer nor missing.
     """
-    with np.errstate(invalid="ignore"):  # of casting NaN
-        whole = labels.astype(np.int64)
-    missing = ~(labels >= 0)
-    wrong = (whole != labels) & ~np.isnan(labels) | (labels >= 2.0**63)
+    accepted = "labels must be integers, negative or NaN where one is missing"
+    if labels.dtype.kind == "O":
+        try:
+            labels = labels.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{accepted}: {error}") from error
+    if labels.dtype.kind not in "biuf":
+        raise ValueError(f"{accepted}; got an array of dtype {labels.dtype}.")
+    if labels.dtype.kind == "f":
+        labels = labels.astype(np.float64, copy=False)
+        wrong = (labels != np.rint(labels)) & ~np.isnan(labels) | (labels >= 2.0**53)
+        limit = "2**53 for floating-point numbers, which are not exact beyond"
+    else:
+        wrong, limit = labels > np.iinfo(np.int64).max, "2**63"
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         raise ValueError(
-            f"labels must be integers (negative or NaN where one is missing); got "
-            f"{labels[row, column]} in row {row}, column {column}."
+            f"{accepted}, and below {limit}; got {labels[row, column]} in row {row}, "
+            f"column {column}."
         )
-    return np.where(missing, -1, whole)
+    return np.where(labels >= 0, labels, -1).astype(np.int64)
 
 
 def check_labels(labels):
     """Validate the label matrix given to a function; see :func:`as_labels`."""
     labels = check_array(
         labels,
+        dtype=None,
         ensure_all_finite="allow-nan",
         ensure_min_samples=2,
         ensure_min_features=2,
@@ -62,15 +73,15 @@ def check_labels(labels):
     return labels
 
 
-def require_labels(labels):
+def require_labels(labels, name="labels"):
     """Raise a ValueError if a sample or a clustering has no label at all."""
     present = labels >= 0
     for axis, what in [(1, "rows"), (0, "columns")]:
         empty = np.flatnonzero(~present.any(axis=axis))
         if empty.size:
             raise ValueError(
-                "Every sample (row) and every clustering (column) of labels needs at "
-                f"least one label; there is none in {what} {listed(empty)}."
+                f"Every row (a sample) and every column (a clustering) of {name} needs "
+                f"at least one label; there is none in {what} {listed(empty)}."
             )
 
 

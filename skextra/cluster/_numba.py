@@ -9,11 +9,11 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def add_contingency(first, second, row, column, weights, table):
-    """Cross-tabulate two rows of codes; `row` and `column` have the table's corner."""
+def add_contingency(first, second, weights, table):
+    """Add the weight of each sample to ``table[first, second]``, if both are there."""
     for i in range(first.size):
         if first[i] >= 0 and second[i] >= 0:
-            table[first[i] - row, second[i] - column] += weights[i]
+            table[first[i], second[i]] += weights[i]
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ same non-zero eigenvalues as ``ZZ'``, and no n x n matrix is needed.
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import LinearOperator, eigsh
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg
 
 from skextra.cluster._numba import add_contingency, gather, scatter
 
@@ -27,7 +27,7 @@ def products(runs, sample_weights):
     matrix = np.zeros((K, K))
     for t, codes in enumerate(runs.codes):
         for other in runs.codes[: t + 1]:
-            add_contingency(codes, other, 0, 0, sample_weights, matrix)
+            add_contingency(codes, other, sample_weights, matrix)
     return np.tril(matrix) + np.tril(matrix, -1).T
 
 
@@ -37,21 +37,26 @@ def leading(matrix, scale, k, random_state):
     Largest first; the sign makes each vector's largest entry positive.
     """
     K = matrix.shape[0]
-    if isinstance(matrix, np.ndarray):
-        used = np.flatnonzero(scale)
-        scaled = scale[used, None] * matrix[np.ix_(used, used)] * scale[used]
-        last = used.size - 1
-        values, part = eigh(scaled, subset_by_index=[max(last + 1 - k, 0), last])
-        vectors = np.zeros((K, values.size))
-        vectors[used] = part
+    if isinstance(matrix, np.ndarray) or k >= K:
+        scaled = scale[:, None] * (matrix @ np.eye(K)) * scale
+        first = max(K - k, 0)
+        values, vectors = eigh(scaled, subset_by_index=[first, K - 1])
+        if values.size < K - first:  # LAPACK loses some of many that are nearly equal
+            values, vectors = eigh(scaled, driver="evd")
+            values, vectors = values[first:], vectors[:, first:]
     else:
-        operator = LinearOperator(
-            (K, K),
-            matvec=lambda v: scale * (matrix @ (scale * v.ravel())).ravel(),
-            dtype=float,
-        )
-        start = random_state.uniform(0.5, 1, size=K)
-        values, vectors = eigsh(operator, k, v0=start)
+
+        def times(vectors):
+            vectors = np.reshape(vectors, (K, -1))
+            return scale[:, None] * (matrix @ (scale[:, None] * vectors))
+
+        operator = LinearOperator((K, K), matvec=times, matmat=times, dtype=float)
+        start = random_state.uniform(0.5, 1, size=(K, k))
+        try:
+            values, vectors = eigsh(operator, k, v0=start[:, 0])
+        except ArpackError:  # of lower rank than k + 1
+            values, vectors = lobpcg(operator, start, largest=True)
+            values, vectors = values[::-1], vectors[:, ::-1]
     vectors = vectors[:, ::-1]
     largest = np.argmax(np.abs(vectors), axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])

@@ -5,6 +5,7 @@ samples that the clusterings s and t both put together, ``g`` its diagonal, ``c[
 overlap of clustering t with the target E, ``b = g - 2 c`` the bias.
 """
 
+import math
 import warnings
 
 import numpy as np
@@ -37,6 +38,7 @@ _RIDGE = 1e-10  # on the diagonal of the scaled programme, which makes it defini
 _GRADIENT_STEPS = 100
 _SUPPORT = 1e-6  # weights below count as zero
 _BLOCK = 128  # rows of the pairs compared in one task
+_MOST_CELLS = 2**22  # of a table of clusters that is filled as it is
 _PROBES = 300  # samples whose nearest neighbour is looked for in large data
 
 
@@ -46,13 +48,22 @@ def threads(function, calls, n_jobs):
     return Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
 
 
-def contingency(runs, s, t, weights):
-    """Cross-tabulate clusterings `s` and `t`; a sample counts by its weight."""
-    sizes = np.diff(runs.starts)
-    table = np.zeros((sizes[s], sizes[t]))
-    first, second = runs.codes[s], runs.codes[t]
-    add_contingency(first, second, runs.starts[s], runs.starts[t], weights, table)
-    return table
+def contingency(runs, s, t):
+    """Cross-tabulate clusterings `s` and `t`: rows, columns and counts of its cells.
+
+    Only cells that are not empty; rows and columns are numbered from 0.
+    """
+    first, second = runs.codes[s] - runs.starts[s], runs.codes[t] - runs.starts[t]
+    shape = tuple(np.diff(runs.starts)[[s, t]])
+    if math.prod(shape) <= _MOST_CELLS:
+        table = np.zeros(shape)
+        add_contingency(first, second, runs.counts, table)
+        rows, columns = np.nonzero(table)
+        return rows, columns, table[rows, columns]
+    both = (first >= 0) & (second >= 0)
+    cells = first[both].astype(np.int64) * shape[1] + second[both]
+    cells, place = np.unique(cells, return_inverse=True)
+    return *divmod(cells, shape[1]), np.bincount(place, runs.counts[both])
 
 
 def gram(runs, n_jobs=None):
@@ -60,8 +71,7 @@ def gram(runs, n_jobs=None):
     m = len(runs.codes)
 
     def row(s):
-        tables = (contingency(runs, s, t, runs.counts) for t in range(s, m))
-        return [np.sum(table**2) for table in tables]
+        return [np.sum(contingency(runs, s, t)[-1] ** 2) for t in range(s, m)]
 
     G = np.zeros((m, m))
     G[np.triu_indices(m)] = np.concatenate(

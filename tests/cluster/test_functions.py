@@ -178,8 +178,8 @@ def test_warning_of_too_few_iterations():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([[0, 0.5], [1, 1]], "labels must be integers .* got 0.5 in row 0, column 1"),
-        ([[0, 1], [1, -1.5]], "labels must be integers .* got -1.5 in row 1"),
+        ([[0, 0.5], [1, 1]], "labels must be integers.* got 0.5 in row 0, column 1"),
+        ([[0, 1], [1, -1.5]], "labels must be integers.* got -1.5 in row 1"),
         ([[0.0, 1], [1, np.inf]], "labels .*inf"),
         ([[0.0, 1], [1, 2.0**63]], "labels must be integers"),
         ([["a", "b"], ["c", "d"]], "(?i)labels|numeric|string"),

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from itertools import product
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skextra.cluster import _numba as kernels
-from skextra.cluster._labels import encode, label_sets
+from skextra.cluster import _weights
+from skextra.cluster._labels import encode, label_sets, runs_of
 from tests.cluster.common import examples, label_matrices
 
 SEEDS = st.integers(0, 1000)
@@ -60,18 +63,28 @@ def test_contingency_adds_to_the_table(labels, seed):
     rng = np.random.default_rng(seed)
     weights, start = rng.random(len(labels)), rng.random((n_clusters, n_clusters))
     found, expected = start.copy(), start.copy()
-    kernels.add_contingency(codes[0], codes[-1], 0, 0, weights, found)
+    kernels.add_contingency(codes[0], codes[-1], weights, found)
     for a, b, weight in zip(codes[0], codes[-1], weights):
         if a >= 0 and b >= 0:
             expected[a, b] += weight
     assert_allclose(found, expected, rtol=1e-13)
 
 
-def test_contingency_has_its_corner_where_it_is_told():
-    first, second = np.array([4, 5, -1], np.int32), np.array([7, 9, 7], np.int32)
-    table = np.zeros((2, 3))
-    kernels.add_contingency(first, second, 4, 7, np.array([1.0, 2.0, 4.0]), table)
-    assert_array_equal(table, [[1, 0, 0], [0, 0, 2]])
+@examples(40)
+@given(label_matrices(), st.sampled_from([0, 10**9]))
+def test_contingency_of_any_size(labels, most_cells):
+    runs = runs_of(labels)
+    expected = np.zeros((runs.n_clusters, runs.n_clusters))
+    for i, count in enumerate(runs.counts):
+        there = runs.codes[:, i][runs.codes[:, i] >= 0]
+        expected[np.ix_(there, there)] += count
+    found = np.zeros_like(expected)
+    with mock.patch.object(_weights, "_MOST_CELLS", most_cells):
+        for s, t in product(range(len(runs.codes)), repeat=2):
+            rows, columns, counts = _weights.contingency(runs, s, t)
+            assert np.all(counts > 0)
+            found[runs.starts[s] + rows, runs.starts[t] + columns] += counts
+    assert_array_equal(found, expected)
 
 
 @examples(40)
@@ -156,7 +169,7 @@ def test_no_sample_or_one(n, missing):
         kernels.scatter(codes, np.ones((n, 1)), 2), np.full((2, 1), seen)
     )
     total = np.zeros((2, 2))
-    kernels.add_contingency(codes[0], codes[1], 0, 0, counts, total)
+    kernels.add_contingency(codes[0], codes[1], counts, total)
     assert total.sum() == seen
     assert_array_equal(kernels.target_sums(codes, counts, table, 0, n), [seen, seen])
     own = np.arange(n)
