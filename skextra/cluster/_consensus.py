@@ -12,8 +12,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import normalize
 
 from skextra.cluster._numba import coassociations, gather, scatter
+from skextra.cluster._pairs import contingency
 from skextra.cluster._spectrum import leading, products
-from skextra.cluster._weights import contingency
 from skextra.utils import row_blocks
 
 MOST_LINKED = 20_000  # samples up to which average linkage is offered

@@ -21,13 +21,11 @@ from skextra.cluster._consensus import (
 )
 from skextra.cluster._labels import check_labels, encode, label_sets, runs_of
 from skextra.cluster._numba import coassociations
+from skextra.cluster._pairs import gram, overlap, target_table
 from skextra.cluster._weights import (
     SMALLEST,
     bias_diversity,
     clustering_weights,
-    gram,
-    overlap,
-    target_table,
     warn_of,
 )
 from skextra.utils import row_blocks
@@ -196,7 +194,7 @@ def ensemble_weights(
         Pairs of samples drawn from the clusters of each clustering in larger data.
 
     max_iter : int, default=1000
-        Most iterations of the quadratic programme.
+        Most iterations of the quadratic programme; "minmax" does 100 at most.
 
     tol : float, default=1e-8
         Largest `kkt_gap` at which it ends.

@@ -150,7 +150,8 @@ class GPEnsembleClustering(
         Starts of the k-means that gives the consensus.
 
     max_iter : int, default=1000
-        Most iterations of the quadratic programme for the weights.
+        Most iterations of the quadratic programme for the weights; "minmax" does 100 at
+        most.
 
     tol : float, default=1e-8
         Gap in its optimality conditions at which it ends.
@@ -205,8 +206,9 @@ class GPEnsembleClustering(
         Only for the "spectral" consensus.
 
     linkage_labels_ : ndarray of shape (n_samples,), dtype int32
-        The cut of average linkage, which `labels_` follows as far as the rule for new
-        rows does. Only for the "average" consensus.
+        The cut of average linkage into `n_clusters`. `labels_` follow the rule for new
+        rows instead, which can move a row and even leave one of the clusters empty.
+        Only for the "average" consensus.
 
     stability_ : ndarray of shape (n_samples,)
         1 where a row is with the members of one consensus cluster alone, 0 where it is

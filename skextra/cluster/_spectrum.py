@@ -6,11 +6,12 @@ same non-zero eigenvalues as ``ZZ'``, and no n x n matrix is needed.
 
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, lobpcg
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from skextra.cluster._numba import add_contingency, gather, scatter
 
 DENSE = 4000  # clusters in all up to which the K x K matrix is formed
+_IN_FULL = 500  # up to which it is decomposed in full
 
 
 def products(runs, sample_weights):
@@ -19,9 +20,9 @@ def products(runs, sample_weights):
     if K > DENSE:
 
         def times(vectors):
-            vectors = np.reshape(vectors, (K, -1)).astype(float)
-            inner = sample_weights[:, None] * gather(runs.codes, vectors)
-            return scatter(runs.codes, inner, K)
+            columns = np.reshape(vectors, (K, -1))
+            inner = sample_weights[:, None] * gather(runs.codes, columns)
+            return scatter(runs.codes, inner, K).reshape(vectors.shape)
 
         return LinearOperator((K, K), matvec=times, matmat=times, dtype=float)
     matrix = np.zeros((K, K))
@@ -36,31 +37,29 @@ def leading(matrix, scale, k, random_state):
 
     Largest first; the sign makes each vector's largest entry positive.
     """
-    K = matrix.shape[0]
-    if isinstance(matrix, np.ndarray) or k >= K:
-        scaled = scale[:, None] * (matrix @ np.eye(K)) * scale
-        first = max(K - k, 0)
-        values, vectors = eigh(scaled, subset_by_index=[first, K - 1])
-        if values.size < K - first:  # LAPACK loses some of many that are nearly equal
-            values, vectors = eigh(scaled, driver="evd")
-            values, vectors = values[first:], vectors[:, first:]
-    else:
-
-        def times(vectors):
-            vectors = np.reshape(vectors, (K, -1))
-            return scale[:, None] * (matrix @ (scale[:, None] * vectors))
-
-        operator = LinearOperator((K, K), matvec=times, matmat=times, dtype=float)
-        start = random_state.uniform(0.5, 1, size=(K, k))
-        try:
-            values, vectors = eigsh(operator, k, v0=start[:, 0])
-        except ArpackError:  # of lower rank than k + 1
-            values, vectors = lobpcg(operator, start, largest=True)
-            values, vectors = values[::-1], vectors[:, ::-1]
+    values, vectors = _eigenpairs(matrix, scale, k, random_state)
     vectors = vectors[:, ::-1]
     largest = np.argmax(np.abs(vectors), axis=0)
     signs = np.sign(vectors[largest, np.arange(vectors.shape[1])])
     return np.maximum(values[::-1], 0), vectors * signs
+
+
+def _eigenpairs(matrix, scale, k, random_state):
+    """Return the `k` largest eigenpairs, or all if there are no more."""
+    K = scale.size
+    if _IN_FULL < K and k < K:
+        operator = LinearOperator(
+            (K, K), matvec=lambda v: scale * (matrix @ (scale * v.ravel())), dtype=float
+        )
+        start = random_state.uniform(0.5, 1, size=K)
+        try:
+            return eigsh(operator, k, v0=start)
+        except ArpackError:  # of lower rank than it needs
+            pass
+    dense = matrix if isinstance(matrix, np.ndarray) else matrix @ np.eye(K)
+    # The other drivers can lose some of many eigenvalues that are nearly equal.
+    values, vectors = eigh(scale[:, None] * dense * scale, driver="evd")
+    return values[-k:], vectors[:, -k:]
 
 
 def leading_overlap(runs, k):

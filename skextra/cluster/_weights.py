@@ -1,11 +1,8 @@
 """Weights of the clusterings: bias, diversity and the quadratic programme.
 
-The notation follows the user guide: ``G[s, t]`` is the number of ordered pairs of
-samples that the clusterings s and t both put together, ``g`` its diagonal, ``c[t]`` the
-overlap of clustering t with the target E, ``b = g - 2 c`` the bias.
+The notation is that of :mod:`._pairs`, and ``b = g - 2 c`` is the bias.
 """
 
-import math
 import warnings
 
 import numpy as np
@@ -13,13 +10,15 @@ from scipy.linalg import cholesky, eigvalsh, solve, solve_triangular
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
-from sklearn.utils.parallel import Parallel, delayed
 
-from skextra.cluster._numba import (
-    add_contingency,
-    nearest_agreement,
-    pair_values,
-    target_sums,
+from skextra.cluster._pairs import (
+    PROBES,
+    TOUCHED,
+    auto_alpha,
+    gram,
+    overlap,
+    share_in_touch,
+    target_table,
 )
 from skextra.cluster._spectrum import leading_overlap
 
@@ -31,122 +30,11 @@ class SparseTargetWarning(UserWarning):
     """
 
 
-ALPHAS = np.arange(1, 21) / 20  # the grid of "auto"
 SMALLEST = 1e-12  # weights below are 0
-TOUCHED = 0.9  # the share of samples that "auto" keeps in touch with another one
 _RIDGE = 1e-10  # on the diagonal of the scaled programme, which makes it definite
 _GRADIENT_STEPS = 100
+_MINMAX_STEPS = 100
 _SUPPORT = 1e-6  # weights below count as zero
-_BLOCK = 128  # rows of the pairs compared in one task
-_MOST_CELLS = 2**22  # of a table of clusters that is filled as it is
-_PROBES = 300  # samples whose nearest neighbour is looked for in large data
-
-
-def threads(function, calls, n_jobs):
-    """Call a kernel with each of the arguments, in threads."""
-    tasks = (delayed(function)(*call) for call in calls)
-    return Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
-
-
-def contingency(runs, s, t):
-    """Cross-tabulate clusterings `s` and `t`: rows, columns and counts of its cells.
-
-    Only cells that are not empty; rows and columns are numbered from 0.
-    """
-    first, second = runs.codes[s] - runs.starts[s], runs.codes[t] - runs.starts[t]
-    shape = tuple(np.diff(runs.starts)[[s, t]])
-    if math.prod(shape) <= _MOST_CELLS:
-        table = np.zeros(shape)
-        add_contingency(first, second, runs.counts, table)
-        rows, columns = np.nonzero(table)
-        return rows, columns, table[rows, columns]
-    both = (first >= 0) & (second >= 0)
-    cells = first[both].astype(np.int64) * shape[1] + second[both]
-    cells, place = np.unique(cells, return_inverse=True)
-    return *divmod(cells, shape[1]), np.bincount(place, runs.counts[both])
-
-
-def gram(runs, n_jobs=None):
-    """Return G: the sums of the squared counts of the contingency tables."""
-    m = len(runs.codes)
-
-    def row(s):
-        return [np.sum(contingency(runs, s, t)[-1] ** 2) for t in range(s, m)]
-
-    G = np.zeros((m, m))
-    G[np.triu_indices(m)] = np.concatenate(
-        threads(row, ((s,) for s in range(m)), n_jobs)
-    )
-    return np.maximum(G, G.T)
-
-
-def target_table(n_clusterings, alpha, target):
-    """Tabulate the entries of the target E by the clusterings that see and that agree.
-
-    An entry of the co-association counts if it reaches `alpha`, and is then kept
-    ("soft") or one ("hard").
-    """
-    seen, agree = np.ogrid[: n_clusterings + 1, : n_clusterings + 1]
-    kept = (agree >= alpha * seen - 1e-9) & (agree > 0) & (agree <= seen)
-    value = agree / np.maximum(seen, 1) if target == "soft" else np.ones((1, 1))
-    return np.where(kept, value, 0.0)
-
-
-def overlap(runs, table, g, exact_below, n_pairs, n_jobs, random_state):
-    """Return c: exactly for few distinct rows, else from a sample of pairs."""
-    n_distinct = runs.counts.size
-    if n_distinct <= exact_below:
-        starts = range(0, n_distinct, _BLOCK)
-        blocks = (
-            (runs.codes, runs.counts, table, i, min(i + _BLOCK, n_distinct))
-            for i in starts
-        )
-        return np.sum(threads(target_sums, blocks, n_jobs), axis=0)
-    rows = np.ascontiguousarray(runs.codes.T)
-    rng = check_random_state(random_state)
-    seeds = rng.randint(np.iinfo(np.int32).max, size=len(g))
-
-    def mean(codes, seed):
-        first, second = pairs_inside(codes[runs.inverse], n_pairs, seed)
-        first, second = runs.inverse[first], runs.inverse[second]
-        return pair_values(rows, first, second, table).mean()
-
-    return g * threads(mean, zip(runs.codes, seeds, strict=True), n_jobs)
-
-
-def pairs_inside(codes, n_pairs, seed):
-    """Draw pairs of samples evenly from the ordered pairs inside clusters."""
-    rng = np.random.default_rng(seed)
-    order = np.argsort(codes, kind="stable")
-    order = order[np.count_nonzero(codes < 0) :]
-    _, sizes = np.unique(codes[order], return_counts=True)
-    drawn = rng.multinomial(n_pairs, sizes**2.0 / np.sum(sizes**2.0))
-    start = np.repeat(np.cumsum(sizes) - sizes, drawn)
-    sizes = np.repeat(sizes, drawn)
-    return [order[start + rng.integers(sizes)] for _ in range(2)]
-
-
-def share_in_touch(runs, alphas, most, random_state):
-    """Return the share of samples that are in a pair of the target, for each alpha.
-
-    That is, whose co-association with another sample reaches alpha. At most so many
-    samples, drawn at random, are looked at.
-    """
-    samples = np.arange(runs.inverse.size)
-    if samples.size > most:
-        samples = random_state.choice(samples, most, replace=False)
-    probes, counts = np.unique(runs.inverse[samples], return_counts=True)
-    nearest = nearest_agreement(runs.codes, runs.counts, probes)
-    near = nearest >= np.reshape(alphas, (-1, 1)) - 1e-9 / len(runs.codes)
-    return near @ counts / samples.size
-
-
-def auto_alpha(runs, exact_below, random_state):
-    """Return the largest alpha of the grid that leaves enough samples in touch."""
-    few = runs.counts.size <= exact_below
-    most = runs.inverse.size if few else _PROBES
-    touched = share_in_touch(runs, ALPHAS, most, random_state) >= TOUCHED
-    return float(ALPHAS[touched].max(initial=ALPHAS[0]))
 
 
 def quadratic_weights(G, b, diversity, max_iter, tol):
@@ -160,13 +48,12 @@ def quadratic_weights(G, b, diversity, max_iter, tol):
     weights : array of shape (n_clusterings,)
     n_iter : int
     """
+    if diversity == 0:
+        best = b <= b.min() + _RIDGE * G.max()
+        return best / best.sum(), 0
     first, copy_of = copies(G)
     n_copies = np.bincount(copy_of)
-    b = np.bincount(copy_of, b) / n_copies  # drawn pairs may tell copies apart
-    if diversity == 0:
-        best = (b <= b.min() + _RIDGE * G.max())[copy_of]
-        return best / best.sum(), 0
-    G = G[np.ix_(first, first)]
+    G, b = G[np.ix_(first, first)], b[first]
     scale = G.max() * max(1.0, diversity)
     Q = diversity / scale * (G + _RIDGE * G.max() * np.eye(len(G)))
     f = (b - diversity * np.diag(G)) / scale
@@ -258,8 +145,7 @@ def aligned_weights(runs, G, c):
     both = (seen * runs.counts) @ seen.T  # pairs of a sample with itself
     first, copy_of = copies(G)
     n_copies = np.bincount(copy_of)
-    c = np.bincount(copy_of, c - np.diag(both)) / n_copies
-    G = (G - both)[np.ix_(first, first)]
+    c, G = (c - np.diag(both))[first], (G - both)[np.ix_(first, first)]
     if G.max() == 0 or c.max() <= 0:  # no pair in any cluster, or in the target
         return np.full(len(copy_of), 1 / len(copy_of))
     root = cholesky(G / G.max() + _RIDGE * np.eye(len(G)))
@@ -267,7 +153,7 @@ def aligned_weights(runs, G, c):
     return (w / w.sum() / n_copies)[copy_of]
 
 
-def minmax_weights(runs, G, b, diversity, n_clusters, max_iter=100):
+def minmax_weights(runs, G, b, diversity, n_clusters, max_iter):
     """Minimise ``w'(b - diversity g) + diversity / k S(w)^2`` over the simplex.
 
     S(w) is the sum of the k largest eigenvalues of the weighted co-association, which
@@ -334,17 +220,21 @@ def clustering_weights(
     """Return the weights and a Bunch of what is known of them."""
     rng = check_random_state(random_state)
     if alpha == "auto":
-        alpha = auto_alpha(runs, exact_below, rng)
+        alpha = auto_alpha(runs, exact_below, n_jobs, rng)
     G = gram(runs, n_jobs)
     g = np.diag(G)
     table = target_table(len(g), alpha, target)
     b = g - 2 * overlap(runs, table, g, exact_below, n_pairs, n_jobs, rng)
+    copy_of = copies(G)[1]  # which drawn pairs may tell apart
+    b = (np.bincount(copy_of, b) / np.bincount(copy_of))[copy_of]
     weights, n_iter, gap = np.full(len(g), 1 / len(g)), 0, np.nan
     if weighting == "bias-diversity":
         weights, n_iter = quadratic_weights(G, b, diversity, max_iter, tol)
         gap = kkt_gap(G, b, weights, diversity)
     elif weighting == "minmax":
-        weights, n_iter = minmax_weights(runs, G, b, diversity, n_clusters)
+        weights, n_iter = minmax_weights(
+            runs, G, b, diversity, n_clusters, min(max_iter, _MINMAX_STEPS)
+        )
     elif weighting == "alignment":
         weights = aligned_weights(runs, G, (g - b) / 2)
     weights = np.where(weights < SMALLEST, 0.0, weights)
@@ -353,7 +243,7 @@ def clustering_weights(
         n_iter=n_iter,
         kkt_gap=gap,
         alpha=alpha,
-        in_touch=float(share_in_touch(runs, alpha, _PROBES, rng)[0]),
+        in_touch=float(share_in_touch(runs, alpha, PROBES, n_jobs, rng)[0]),
     )
 
 

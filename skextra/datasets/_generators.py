@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, validate_params
         "n_samples": [Interval(Integral, 1, None, closed="left")],
         "n_clusterings": [Interval(Integral, 1, None, closed="left")],
         "n_classes": [Interval(Integral, 1, None, closed="left")],
-        "k_range": [tuple, list, None],
+        "k_range": ["array-like", None],
         "noise": [Interval(Real, 0, 1, closed="both"), "array-like"],
         "missing": [Interval(Real, 0, 1, closed="left")],
         "random_state": ["random_state"],
@@ -54,7 +54,8 @@ def make_label_ensemble(
         Share of the labels that are replaced at random, in all or in each clustering.
 
     missing : float, default=0.0
-        Share of the labels that go missing, below 1; every sample keeps one at least.
+        Share of the labels that go missing, below 1; every sample and every
+        clustering keeps one at least.
 
     random_state : int, RandomState instance or None, default=None
         Draws the data.
@@ -81,6 +82,7 @@ def make_label_ensemble(
     """
     if k_range is None:
         k_range = n_classes, 10 * n_classes
+    k_range = tuple(k_range)
     whole = len(k_range) == 2 and all(isinstance(k, Integral) for k in k_range)
     if not whole or not n_classes <= k_range[0] <= k_range[1]:
         raise ValueError(
@@ -110,6 +112,7 @@ def make_label_ensemble(
         labels[noisy, t] = rng.randint(k, size=noisy.sum())
     lost = rng.uniform(size=labels.shape) < missing
     lost[np.arange(n_samples), rng.randint(n_clusterings, size=n_samples)] = False
+    lost[rng.randint(n_samples, size=n_clusterings), np.arange(n_clusterings)] = False
     labels[lost] = -1
     return labels, y
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skextra.cluster import _numba as kernels
-from skextra.cluster import _weights
+from skextra.cluster import _pairs
 from skextra.cluster._labels import encode, label_sets, runs_of
 from tests.cluster.common import examples, label_matrices
 
@@ -79,9 +79,9 @@ def test_contingency_of_any_size(labels, most_cells):
         there = runs.codes[:, i][runs.codes[:, i] >= 0]
         expected[np.ix_(there, there)] += count
     found = np.zeros_like(expected)
-    with mock.patch.object(_weights, "_MOST_CELLS", most_cells):
+    with mock.patch.object(_pairs, "_MOST_CELLS", most_cells):
         for s, t in product(range(len(runs.codes)), repeat=2):
-            rows, columns, counts = _weights.contingency(runs, s, t)
+            rows, columns, counts = _pairs.contingency(runs, s, t)
             assert np.all(counts > 0)
             found[runs.starts[s] + rows, runs.starts[t] + columns] += counts
     assert_array_equal(found, expected)

@@ -19,16 +19,15 @@ from skextra.cluster import (
 )
 from skextra.cluster._labels import runs_of
 from skextra.cluster._numba import nearest_agreement
-from skextra.cluster._spectrum import leading_overlap
-from skextra.cluster._weights import (
+from skextra.cluster._pairs import (
     ALPHAS,
     auto_alpha,
     gram,
-    minmax_weights,
     overlap,
-    quadratic_weights,
     target_table,
 )
+from skextra.cluster._spectrum import leading_overlap
+from skextra.cluster._weights import minmax_weights, quadratic_weights
 from skextra.datasets import make_label_ensemble
 from tests.cluster import reference
 from tests.cluster.common import draw_weights, examples, label_matrices, planted
@@ -361,9 +360,9 @@ def test_minmax_through_the_operator():
     labels, _ = planted(n=30, m=6, noise=0.4)
     runs = runs_of(labels)
     G, b = gram(runs), reference.biases(labels, 0.5)
-    dense, _ = minmax_weights(runs, G, b, 1.0, 3)
-    with mock.patch("skextra.cluster._spectrum.DENSE", 0):
-        operator, _ = minmax_weights(runs, G, b, 1.0, 3)
+    dense, _ = minmax_weights(runs, G, b, 1.0, 3, 100)
+    with mock.patch.multiple("skextra.cluster._spectrum", DENSE=0, _IN_FULL=0):
+        operator, _ = minmax_weights(runs, G, b, 1.0, 3, 100)
     assert_allclose(operator, dense, atol=1e-6)
 
 
@@ -436,7 +435,7 @@ def test_threads_do_not_change_the_result(settings):
 @examples(60)
 @given(label_matrices())
 def test_automatic_threshold(labels):
-    alpha = auto_alpha(runs_of(labels), 5000, np.random.RandomState(0))
+    alpha = auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
     assert alpha == reference.auto_alpha(labels, ALPHAS)
     _, info = ensemble_weights(labels, "auto", weighting="uniform")
     assert info.alpha == alpha
@@ -444,10 +443,10 @@ def test_automatic_threshold(labels):
 
 def test_automatic_threshold_from_some_rows():
     labels, _ = planted(n=400, m=10, k=3, noise=0.25)
-    exact = auto_alpha(runs_of(labels), 5000, np.random.RandomState(0))
+    exact = auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
     assert exact == reference.auto_alpha(labels, ALPHAS)
     for probes, error in [(400, 0), (200, 0.1)]:
-        with mock.patch("skextra.cluster._weights._PROBES", probes):
+        with mock.patch("skextra.cluster._pairs.PROBES", probes):
             _, info = ensemble_weights(labels, "auto", exact_below=0, random_state=0)
         assert abs(info.alpha - exact) <= error
 

@@ -1,0 +1,134 @@
+"""Counts of pairs: what clusterings share with each other and with the target.
+
+The notation follows the user guide: ``G[s, t]`` is the number of ordered pairs of
+samples that the clusterings s and t both put together, ``g`` its diagonal, ``c[t]`` the
+overlap of clustering t with the target E.
+"""
+
+import math
+
+import numpy as np
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from skextra.cluster._numba import (
+    add_contingency,
+    nearest_agreement,
+    pair_values,
+    target_sums,
+)
+
+ALPHAS = np.arange(1, 21) / 20  # the grid of "auto"
+TOUCHED = 0.9  # the share of samples that "auto" keeps in touch with another one
+_BLOCK = 128  # samples whose pairs are compared in one task
+_MOST_CELLS = 2**22  # of a table of clusters that is filled as it is
+PROBES = 300  # samples whose nearest neighbour is looked for in large data
+
+
+def threads(function, calls, n_jobs):
+    """Call a kernel with each of the arguments, in threads."""
+    tasks = (delayed(function)(*call) for call in calls)
+    return Parallel(n_jobs=n_jobs, require="sharedmem")(tasks)
+
+
+def contingency(runs, s, t):
+    """Cross-tabulate clusterings `s` and `t`: rows, columns and counts of its cells.
+
+    Only cells that are not empty; rows and columns are numbered from 0.
+    """
+    first, second = runs.codes[s] - runs.starts[s], runs.codes[t] - runs.starts[t]
+    shape = np.diff(runs.starts)[[s, t]].tolist()
+    if math.prod(shape) <= _MOST_CELLS:
+        table = np.zeros(shape)
+        add_contingency(first, second, runs.counts, table)
+        rows, columns = np.nonzero(table)
+        return rows, columns, table[rows, columns]
+    both = (first >= 0) & (second >= 0)
+    cells = first[both].astype(np.int64) * shape[1] + second[both]
+    cells, place = np.unique(cells, return_inverse=True)
+    return *divmod(cells, shape[1]), np.bincount(place, runs.counts[both])
+
+
+def gram(runs, n_jobs=None):
+    """Return G: the sums of the squared counts of the contingency tables."""
+    m = len(runs.codes)
+
+    def row(s):
+        return [np.sum(contingency(runs, s, t)[-1] ** 2) for t in range(s, m)]
+
+    G = np.zeros((m, m))
+    G[np.triu_indices(m)] = np.concatenate(
+        threads(row, ((s,) for s in range(m)), n_jobs)
+    )
+    return np.maximum(G, G.T)
+
+
+def target_table(n_clusterings, alpha, target):
+    """Tabulate the entries of the target E by the clusterings that see and that agree.
+
+    An entry of the co-association counts if it reaches `alpha`, and is then kept
+    ("soft") or one ("hard").
+    """
+    seen, agree = np.ogrid[: n_clusterings + 1, : n_clusterings + 1]
+    kept = (agree >= alpha * seen - 1e-9) & (agree > 0) & (agree <= seen)
+    value = agree / np.maximum(seen, 1) if target == "soft" else np.ones((1, 1))
+    return np.where(kept, value, 0.0)
+
+
+def overlap(runs, table, g, exact_below, n_pairs, n_jobs, random_state):
+    """Return c: exactly for few distinct rows, else from a sample of pairs."""
+    n_distinct = runs.counts.size
+    if n_distinct <= exact_below:
+        starts = range(0, n_distinct, _BLOCK)
+        blocks = (
+            (runs.codes, runs.counts, table, i, min(i + _BLOCK, n_distinct))
+            for i in starts
+        )
+        return np.sum(threads(target_sums, blocks, n_jobs), axis=0)
+    rows = np.ascontiguousarray(runs.codes.T)
+    rng = check_random_state(random_state)
+    seeds = rng.randint(np.iinfo(np.int32).max, size=len(g))
+
+    def mean(codes, seed):
+        first, second = pairs_inside(codes[runs.inverse], n_pairs, seed)
+        first, second = runs.inverse[first], runs.inverse[second]
+        return pair_values(rows, first, second, table).mean()
+
+    return g * threads(mean, zip(runs.codes, seeds, strict=True), n_jobs)
+
+
+def pairs_inside(codes, n_pairs, seed):
+    """Draw pairs of samples evenly from the ordered pairs inside clusters."""
+    rng = np.random.default_rng(seed)
+    order = np.argsort(codes, kind="stable")
+    order = order[np.count_nonzero(codes < 0) :]
+    _, sizes = np.unique(codes[order], return_counts=True)
+    drawn = rng.multinomial(n_pairs, sizes**2.0 / np.sum(sizes**2.0))
+    start = np.repeat(np.cumsum(sizes) - sizes, drawn)
+    sizes = np.repeat(sizes, drawn)
+    return [order[start + rng.integers(sizes)] for _ in range(2)]
+
+
+def share_in_touch(runs, alphas, most, n_jobs, random_state):
+    """Return the share of samples that are in a pair of the target, for each alpha.
+
+    That is, whose co-association with another sample reaches alpha. At most so many
+    samples, drawn at random, are looked at.
+    """
+    samples = np.arange(runs.inverse.size)
+    if samples.size > most:
+        samples = random_state.choice(samples, most, replace=False)
+    probes, counts = np.unique(runs.inverse[samples], return_counts=True)
+    parts = np.array_split(probes, -(-probes.size // _BLOCK))
+    calls = ((runs.codes, runs.counts, part) for part in parts)
+    nearest = np.concatenate(threads(nearest_agreement, calls, n_jobs))
+    near = nearest >= np.reshape(alphas, (-1, 1)) - 1e-9 / len(runs.codes)
+    return near @ counts / samples.size
+
+
+def auto_alpha(runs, exact_below, n_jobs, random_state):
+    """Return the largest alpha of the grid that leaves enough samples in touch."""
+    few = runs.counts.size <= exact_below
+    most = runs.inverse.size if few else PROBES
+    touched = share_in_touch(runs, ALPHAS, most, n_jobs, random_state) >= TOUCHED
+    return float(ALPHAS[touched].max(initial=ALPHAS[0]))

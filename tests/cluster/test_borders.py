@@ -1,0 +1,192 @@
+"""Cases at the border of a rule, where a slip would not show elsewhere."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import minimize
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from skextra.cluster import (
+    GPEnsembleClustering,
+    _base_clusterings,
+    _labels,
+    _pairs,
+    _weights,
+    coassociation,
+    consensus_labels,
+    ensemble_weights,
+)
+from skextra.cluster._labels import runs_of
+from skextra.cluster._pairs import contingency, gram, overlap, target_table
+from skextra.datasets import make_label_ensemble
+from tests.cluster import reference
+from tests.cluster.common import planted
+
+
+class Half(KMeans):
+    """A clusterer whose `predict` is not what it found in `fit`."""
+
+    def predict(self, X, sample_weight=None):
+        return (X[:, 0] > 0).astype(int)
+
+
+def pair_of_rows(agreeing, n_clusterings=20):
+    """Two rows that so many columns put together."""
+    other = np.arange(n_clusterings) >= agreeing
+    return np.vstack([np.zeros(n_clusterings, int), other])
+
+
+@pytest.mark.parametrize("alpha", np.arange(1, 21) / 20)
+def test_pairs_that_just_reach_the_threshold(alpha):
+    """0.55 * 20 is a little more than 11, and 3 / 20 a little less than 0.15."""
+    agreeing = round(20 * alpha)
+    assert target_table(20, alpha, "hard")[20, agreeing] == 1
+    assert target_table(20, alpha, "hard")[20, agreeing - 1] == 0
+    _, info = ensemble_weights(pair_of_rows(agreeing), alpha, weighting="uniform")
+    assert info.in_touch == 1
+    _, info = ensemble_weights(pair_of_rows(agreeing), "auto", weighting="uniform")
+    assert info.alpha == alpha
+
+
+def test_pairs_are_drawn_for_each_column_anew():
+    labels, _ = planted(n=40, m=5, noise=0.4)
+    labels = np.column_stack([labels, labels[:, 0]])
+    runs = runs_of(labels)
+    table, g = target_table(6, 0.5, "soft"), np.diag(gram(runs))
+    drawn = overlap(runs, table, g, 0, 50, None, np.random.RandomState(0))
+    assert drawn[0] != drawn[5]
+    for weighting in ("bias-diversity", "alignment", "minmax"):
+        w, info = ensemble_weights(
+            labels, exact_below=0, n_pairs=50, weighting=weighting, n_clusters=3
+        )
+        assert info.bias[0] == info.bias[5]
+        assert w[0] == pytest.approx(w[5], rel=1e-6, abs=1e-12)
+
+
+def test_exact_up_to_the_bound():
+    labels, _ = planted(n=60, m=6, noise=0.3)
+    n_distinct = len(np.unique(labels, axis=0))
+    b = reference.biases(labels, 0.6)
+    for bound, is_exact in [(n_distinct, True), (n_distinct - 1, False)]:
+        _, info = ensemble_weights(labels, exact_below=bound, n_pairs=3, random_state=0)
+        assert np.allclose(info.bias, b) == is_exact
+
+
+def test_all_rows_decide_the_automatic_threshold_of_small_data():
+    labels, _ = planted(n=500, m=10, k=3, noise=0.25)
+    with mock.patch.object(_pairs, "nearest_agreement") as nearest:
+        nearest.side_effect = lambda codes, counts, probes: np.ones(probes.size)
+        _pairs.auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
+        asked = np.concatenate([call.args[2] for call in nearest.call_args_list])
+    assert_array_equal(np.sort(asked), np.arange(runs_of(labels).counts.size))
+
+
+def test_nearly_equal_biases_share_the_weight():
+    G = np.diag([4.0, 4.0, 8.0])
+    w, _ = _weights.quadratic_weights(G, np.array([1, 1 + 1e-10, 1.1]), 0, 9, 1e-8)
+    assert_allclose(w, [0.5, 0.5, 0])
+
+
+def test_weights_that_overflow_or_vanish():
+    labels, _ = planted(n=30, m=4, k=3, noise=0.1)
+    expected = coassociation(labels)
+    for scale in (1e308, 1e-300):
+        assert_allclose(coassociation(labels, np.full(4, scale)), expected)
+    alone = np.array([[0, 0], [0, 0], [-1, 0]])
+    assert coassociation(alone, [1, 1e-13])[0, 2] == 0
+    assert coassociation(alone, [1, 1e-11])[0, 2] == 1
+    weights, _ = ensemble_weights(planted(n=60, m=12, noise=0.4)[0])
+    assert np.all((weights == 0) | (weights >= 1e-12))
+
+
+def test_rows_of_equal_hash_are_not_merged():
+    labels, _ = planted(n=40, m=5, noise=0.3)
+    expected = coassociation(labels)
+    with mock.patch.object(_labels, "check_random_state") as state:
+        state.return_value.randint.return_value = np.zeros(5, np.uint64)
+        runs = runs_of(labels)
+    assert runs.counts.size == len(np.unique(labels, axis=0))
+    together = runs.codes[:, runs.inverse]
+    assert_allclose((together[:, :, None] == together[:, None]).mean(axis=0), expected)
+
+
+def test_number_of_clusters_of_the_base_clusterings():
+    X = np.repeat([[0.0], [1], [5]], 4, axis=0)
+    model = GPEnsembleClustering(2, k_range=(2, 10), random_state=0).fit(X)
+    assert max(base.n_clusters for base in model.estimators_) == 3
+    X = np.random.RandomState(0).rand(10_609, 1)
+    model = GPEnsembleClustering(2)
+    assert model._k_range(len(X)) == (2, 100)
+    assert model._k_range(99) == (2, 9)
+    assert model.set_params(n_clusters=150)._k_range(len(X)) == (150, 150)
+
+
+def test_labels_are_those_that_predict_gives():
+    X, _ = make_blobs(50, centers=[[-3, 0], [3, 0]], random_state=0)
+    base, labels = _base_clusterings.fit_one(Half(5, n_init=1), X)
+    assert_array_equal(labels, base.predict(X))
+    assert np.unique(base.labels_).size == 5
+
+
+def test_number_of_threads_reaches_the_kernels():
+    labels, _ = planted(n=40, m=5, noise=0.3)
+    with mock.patch.object(_pairs, "Parallel", wraps=_pairs.Parallel) as parallel:
+        GPEnsembleClustering(3, input="labels", n_jobs=2, random_state=0).fit(labels)
+    asked = [call.kwargs["n_jobs"] for call in parallel.call_args_list]
+    assert asked == [2, 2, 2]  # G, the target, the samples in touch
+
+
+def test_tables_of_very_many_clusters():
+    """50 000 squared is more than an int32 holds."""
+    labels = np.column_stack([np.arange(50_000), np.arange(50_000)[::-1]])
+    rows, columns, counts = contingency(runs_of(labels), 0, 1)
+    assert rows.size == columns.size == 50_000 and np.all(counts == 1)
+
+
+def test_minmax_is_nearly_the_minimum():
+    labels, _ = planted(n=40, m=4, k=3, noise=0.3)
+    weights, info = ensemble_weights(labels, weighting="minmax", n_clusters=3)
+
+    def value(z):
+        w = np.exp(z) / np.exp(z).sum()
+        return reference.minmax_objective(w, labels, 0.6, 1.0, 3)
+
+    best = min(
+        minimize(value, start, method="Nelder-Mead", options={"maxiter": 2000}).fun
+        for start in np.random.default_rng(0).normal(size=(3, 4))
+    )
+    ours = reference.minmax_objective(weights, labels, 0.6, 1.0, 3)
+    assert ours <= best + 1e-4 * reference.gram(labels).max()
+
+
+def test_equal_rows_before_kmeans():
+    """The centres belong to directions: none is longer than 1."""
+    labels, y = planted(n=80, m=6, k=4, noise=0.2)
+    model = GPEnsembleClustering(4, input="labels", random_state=0).fit(labels)
+    lengths = np.linalg.norm(model._placement.centers, axis=1)
+    assert lengths.max() <= 1 + 1e-12
+    again = KMeans(4, n_init=10, random_state=0).fit(model.embedding_)
+    of_cluster = model._placement.centers[model.labels_]
+    inertia = np.sum((model.embedding_ - of_cluster) ** 2)
+    assert inertia == pytest.approx(again.inertia_, rel=1e-6)
+
+
+def test_circles_are_cut_at_random_places():
+    labels, y = make_label_ensemble(
+        3000, 6, n_classes=2, k_range=(7, 7), noise=0, random_state=0
+    )
+    same = coassociation(labels)
+    np.fill_diagonal(same, 0)
+    assert set(np.unique(same)) >= {0, 1 / 6, 0.5, 5 / 6, 1}
+    more = [np.unique(labels[y == 0, t]).size for t in range(6)]
+    assert set(more) == {3, 4}  # the class with the fourth arc changes
+
+
+def test_consensus_of_weights_of_any_scale():
+    labels, _ = planted(n=60, m=6, k=3, noise=0.2)
+    expected = consensus_labels(labels, 3, random_state=0)
+    found = consensus_labels(labels, 3, np.full(6, 1e308), random_state=0)
+    assert_array_equal(found, expected)
