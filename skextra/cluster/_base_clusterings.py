@@ -1,5 +1,7 @@
 """The clusterings of an ensemble that is made from features."""
 
+from numbers import Integral
+
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import clone
@@ -55,25 +57,48 @@ def check_clusterers(base_estimator):
         )
 
 
-def prepare(base_estimator, n_estimators, k_range, n_samples, rng):
+def base_clusterings(estimator, X, rng):
     """Return the clusterers to fit, with their numbers of clusters and their seeds.
 
     All is drawn here, up front, so that the result does not depend on who fits them.
     """
+    base_estimator, n_clusters = estimator.base_estimator, estimator.n_clusters
+    check_clusterers(base_estimator)
+    low, high = cluster_range(estimator.k_range, n_clusters, X.shape[0])
+    distinct = count_distinct_rows(X, max(high, n_clusters))
+    if n_clusters > distinct:
+        raise ValueError(
+            f"{n_clusters=} is more than the {distinct} distinct rows of X."
+        )
     if isinstance(base_estimator, list | tuple):
         clusterers = [clone(clusterer) for clusterer in base_estimator]
     else:
         if base_estimator is None:
-            family = KMeans if n_samples <= MOST_IN_FULL else MiniBatchKMeans
+            family = KMeans if X.shape[0] <= MOST_IN_FULL else MiniBatchKMeans
             base_estimator = family(n_init=1)
-        clusterers = [clone(base_estimator) for _ in range(n_estimators)]
-        sizes = rng.randint(k_range[0], k_range[1] + 1, size=n_estimators)
-        for clusterer, size in zip(clusterers, sizes, strict=True):
+        clusterers = [clone(base_estimator) for _ in range(estimator.n_estimators)]
+        for clusterer in clusterers:
+            size = int(rng.randint(min(low, distinct), min(high, distinct) + 1))
             names = tunable(clusterer, "n_clusters")
-            clusterer.set_params(**dict.fromkeys(names, int(size)))
+            clusterer.set_params(**dict.fromkeys(names, size))
     for clusterer in clusterers:
         _set_random_states(clusterer, rng)
     return clusterers
+
+
+def cluster_range(k_range, n_clusters, n_samples):
+    """Return the least and the most clusters of a base clustering."""
+    if k_range is None:
+        most = max(n_clusters, min(int(n_samples**0.5), 100))
+        return max(n_clusters, 2), max(most, 2)
+    bounds = tuple(k_range)
+    whole = len(bounds) == 2 and all(isinstance(k, Integral) for k in bounds)
+    if not whole or not 2 <= bounds[0] <= bounds[1] <= n_samples:
+        raise ValueError(
+            "k_range must be two integers, 2 <= low <= high <= n_samples="
+            f"{n_samples}; got {k_range!r}."
+        )
+    return bounds
 
 
 def tunable(clusterer, name):

@@ -18,12 +18,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skextra.cluster._base_clusterings import (
-    check_clusterers,
-    count_distinct_rows,
-    fit_one,
-    prepare,
-)
+from skextra.cluster._base_clusterings import base_clusterings, fit_one
 from skextra.cluster._consensus import (
     Placement,
     affinity_map,
@@ -362,7 +357,7 @@ class GPEnsembleClustering(
         X = self._validate_X(X, reset=True)
         rng = check_random_state(self.random_state)
         labels_input = self.input == "labels"
-        bases = [] if labels_input else self._base_clusterings(X, rng)
+        bases = [] if labels_input else base_clusterings(self, X, rng)
         seed = rng.randint(np.iinfo(np.int32).max)
         fitted, columns = [], list(X.T) if labels_input else []
         agree = partial(self._agree, columns, fitted, seed, _float_like(X))
@@ -474,34 +469,6 @@ class GPEnsembleClustering(
         for name in list(vars(self)):
             if name.endswith("_") and not name.endswith("_in_"):
                 delattr(self, name)
-
-    def _base_clusterings(self, X, rng):
-        """Return the unfitted base clusterings."""
-        n_samples = X.shape[0]
-        check_clusterers(self.base_estimator)
-        low, high = self._k_range(n_samples)
-        distinct = count_distinct_rows(X, max(high, self.n_clusters))
-        if self.n_clusters > distinct:
-            raise ValueError(
-                f"n_clusters={self.n_clusters} is more than the {distinct} distinct "
-                "rows of X."
-            )
-        k_range = min(low, distinct), min(high, distinct)
-        return prepare(self.base_estimator, self.n_estimators, k_range, n_samples, rng)
-
-    def _k_range(self, n_samples):
-        """Return the least and the most clusters of a base clustering."""
-        if self.k_range is None:
-            most = max(self.n_clusters, min(int(n_samples**0.5), 100))
-            return max(self.n_clusters, 2), max(most, 2)
-        k_range = tuple(self.k_range)
-        whole = len(k_range) == 2 and all(isinstance(k, Integral) for k in k_range)
-        if not whole or not 2 <= k_range[0] <= k_range[1] <= n_samples:
-            raise ValueError(
-                "k_range must be two integers, 2 <= low <= high <= n_samples="
-                f"{n_samples}; got {self.k_range!r}."
-            )
-        return k_range
 
     def _agree(self, columns, fitted, seed, dtype, interim=False):
         """Weigh the clusterings and find the consensus: the fitted attributes.

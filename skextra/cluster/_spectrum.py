@@ -4,14 +4,15 @@ With Z the indicators of samples (rows) in all K clusters (columns), ``Z'Z`` has
 same non-zero eigenvalues as ``ZZ'``, and no n x n matrix is needed.
 """
 
+import warnings
+
 import numpy as np
 from scipy.linalg import eigh
-from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+from scipy.sparse.linalg import LinearOperator, lobpcg
 
 from skextra.cluster._numba import add_contingency, gather, scatter
 
 DENSE = 4000  # clusters in all up to which the K x K matrix is formed
-_IN_FULL = 500  # up to which it is decomposed in full
 
 
 def products(runs, sample_weights):
@@ -19,10 +20,9 @@ def products(runs, sample_weights):
     K = runs.n_clusters
     if K > DENSE:
 
-        def times(vectors):
-            columns = np.reshape(vectors, (K, -1))
+        def times(columns):
             inner = sample_weights[:, None] * gather(runs.codes, columns)
-            return scatter(runs.codes, inner, K).reshape(vectors.shape)
+            return scatter(runs.codes, inner, K)
 
         return LinearOperator((K, K), matvec=times, matmat=times, dtype=float)
     matrix = np.zeros((K, K))
@@ -45,21 +45,32 @@ def leading(matrix, scale, k, random_state):
 
 
 def _eigenpairs(matrix, scale, k, random_state):
-    """Return the `k` largest eigenpairs, or all if there are no more."""
+    """Return the `k` largest eigenpairs, or all if there are no more.
+
+    Separated groups of samples give equal eigenvalues, so the methods must find each
+    of them: Lanczos' method does not, and LAPACK's fastest one can lose some.
+    """
     K = scale.size
-    if _IN_FULL < K and k < K:
-        operator = LinearOperator(
-            (K, K), matvec=lambda v: scale * (matrix @ (scale * v.ravel())), dtype=float
-        )
-        start = random_state.uniform(0.5, 1, size=K)
-        try:
-            return eigsh(operator, k, v0=start)
-        except ArpackError:  # of lower rank than it needs
-            pass
-    dense = matrix if isinstance(matrix, np.ndarray) else matrix @ np.eye(K)
-    # The other drivers can lose some of many eigenvalues that are nearly equal.
-    values, vectors = eigh(scale[:, None] * dense * scale, driver="evd")
-    return values[-k:], vectors[:, -k:]
+    k = min(k, K)
+    if isinstance(matrix, np.ndarray):
+        scaled = scale[:, None] * matrix * scale
+        values, vectors = eigh(scaled, subset_by_index=[K - k, K - 1])
+        if values.size == k:
+            return values, vectors
+    else:
+
+        def times(vectors):
+            return scale[:, None] * (matrix @ (scale[:, None] * vectors))
+
+        start = random_state.uniform(-1, 1, size=(K, k))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of accuracy: see below
+            values, vectors = lobpcg(times, start, largest=True, tol=1e-8, maxiter=500)
+        if np.abs(times(vectors) - vectors * values).max() <= 1e-6 * values.max():
+            return values[::-1], vectors[:, ::-1]
+        scaled = times(np.eye(K))
+    values, vectors = eigh(scaled, driver="evd")  # slow, but it finds all
+    return values[K - k :], vectors[:, K - k :]
 
 
 def leading_overlap(runs, k):

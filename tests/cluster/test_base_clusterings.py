@@ -28,7 +28,11 @@ from sklearn.preprocessing import StandardScaler
 
 from skextra.cluster import GPEnsembleClustering
 from skextra.cluster import _base_clusterings as bases
-from skextra.cluster._base_clusterings import count_distinct_rows, prepare, tunable
+from skextra.cluster._base_clusterings import (
+    base_clusterings,
+    count_distinct_rows,
+    tunable,
+)
 from tests.cluster.common import examples
 
 X, Y = make_blobs(90, centers=3, cluster_std=0.5, random_state=3)
@@ -217,7 +221,8 @@ def test_tunable_names():
 
 def test_prepared_clusterers_are_new():
     base, rng = KMeans(5), np.random.RandomState(0)
-    made = prepare(base, 4, (2, 3), 10, rng)
+    model = GPEnsembleClustering(2, n_estimators=4, base_estimator=base, k_range=(2, 3))
+    made = base_clusterings(model, X, rng)
     assert len(made) == 4 and all(one is not base for one in made)
     assert {one.n_clusters for one in made} <= {2, 3} and base.n_clusters == 5
 

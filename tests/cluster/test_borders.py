@@ -5,22 +5,28 @@ from unittest import mock
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.linalg import eigh
 from scipy.optimize import minimize
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
 from skextra.cluster import (
     GPEnsembleClustering,
     _base_clusterings,
+    _consensus,
     _labels,
     _pairs,
     _weights,
     coassociation,
     consensus_labels,
+    ensemble_bias_diversity,
     ensemble_weights,
 )
+from skextra.cluster._base_clusterings import cluster_range
 from skextra.cluster._labels import runs_of
 from skextra.cluster._pairs import contingency, gram, overlap, target_table
+from skextra.cluster._spectrum import leading, products
 from skextra.datasets import make_label_ensemble
 from tests.cluster import reference
 from tests.cluster.common import planted
@@ -117,11 +123,9 @@ def test_number_of_clusters_of_the_base_clusterings():
     X = np.repeat([[0.0], [1], [5]], 4, axis=0)
     model = GPEnsembleClustering(2, k_range=(2, 10), random_state=0).fit(X)
     assert max(base.n_clusters for base in model.estimators_) == 3
-    X = np.random.RandomState(0).rand(10_609, 1)
-    model = GPEnsembleClustering(2)
-    assert model._k_range(len(X)) == (2, 100)
-    assert model._k_range(99) == (2, 9)
-    assert model.set_params(n_clusters=150)._k_range(len(X)) == (150, 150)
+    assert cluster_range(None, 2, 10_609) == (2, 100)
+    assert cluster_range(None, 2, 99) == (2, 9)
+    assert cluster_range(None, 150, 10_609) == (150, 150)
 
 
 def test_labels_are_those_that_predict_gives():
@@ -190,3 +194,85 @@ def test_consensus_of_weights_of_any_scale():
     expected = consensus_labels(labels, 3, random_state=0)
     found = consensus_labels(labels, 3, np.full(6, 1e308), random_state=0)
     assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("most", [4000, 0])
+def test_separated_groups_are_all_found(most):
+    """Each is an eigenvalue of 1, and there are 33 of them."""
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, 33, 1500)
+    labels = np.column_stack([y * 5 + rng.integers(0, 5, 1500) for _ in range(4)])
+    model = GPEnsembleClustering(
+        33, input="labels", weighting="uniform", random_state=0
+    )
+    with mock.patch("skextra.cluster._spectrum.DENSE", most):
+        model.fit(labels)
+    assert_allclose(model.eigenvalues_, 1)
+    assert adjusted_rand_score(y, model.labels_) == 1
+
+
+def test_eigenvalues_that_lapack_loses():
+    labels = np.column_stack([np.repeat(np.arange(10), 6), np.arange(60)])
+    matrix = products(runs_of(labels), np.ones(60))
+    scale = np.sqrt(np.repeat([3.31547634e-15, 1], [10, 60]))
+    whole = eigh
+
+    def losing(matrix, **settings):
+        values, vectors = whole(matrix, **settings)
+        lost = "subset_by_index" in settings
+        return (values[:1], vectors[:, :1]) if lost else (values, vectors)
+
+    with mock.patch("skextra.cluster._spectrum.eigh", losing):
+        values, vectors = leading(matrix, scale, 5, None)
+    assert_allclose(values, np.ones(5))
+    scaled = scale[:, None] * matrix * scale
+    assert_allclose(scaled @ vectors, vectors, atol=1e-12)
+    assert np.all(vectors[np.abs(vectors).argmax(axis=0), np.arange(5)] > 0)
+
+
+def test_repeated_rows_count_in_kmeans():
+    """Two small groups are nearer to each other than to the large one's halves."""
+    labels = np.repeat([[0, 0], [0, 1], [1, 2], [1, 3]], [200, 200, 2, 2], axis=0)
+    with mock.patch.object(_consensus, "KMeans", wraps=KMeans) as kmeans:
+        GPEnsembleClustering(3, input="labels", n_init=4, random_state=0).fit(labels)
+    assert kmeans.call_args.kwargs["n_init"] == 4
+    seen = []
+    with mock.patch.object(KMeans, "fit", autospec=True) as fit:
+        fit.side_effect = lambda model, X, sample_weight: seen.append(sample_weight)
+        with pytest.raises(AttributeError):
+            consensus_labels(labels, 3, random_state=0)
+    assert sorted(seen[0]) == [2, 2, 200, 200]
+
+
+def test_random_state_reaches_the_starts_of_kmeans():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(
+        6, size=(80, 5)
+    )  # nothing to find: every start ends elsewhere
+    fits = [
+        GPEnsembleClustering(
+            6, input="labels", weighting="uniform", n_init=1, random_state=seed
+        ).fit_predict(labels)
+        for seed in range(4)
+    ]
+    assert any(adjusted_rand_score(fits[0], other) < 0.99 for other in fits[1:])
+
+
+def test_pairs_that_only_clusterings_of_weight_zero_have_seen():
+    labels = np.array([[0, -1], [0, -1], [1, 0], [1, 0], [-1, 0], [-1, 1], [-1, 1]])
+    found = consensus_labels(labels, 3, [1, 0], "average")
+    assert_array_equal(found, [0, 0, 1, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize("alpha", [0.3, 0.6])
+def test_bias_of_the_function_for_weights(alpha):
+    labels, _ = planted(n=30, m=5, noise=0.4)
+    found = ensemble_bias_diversity(labels, np.ones(5), alpha)
+    assert_allclose(found.bias, reference.biases(labels, alpha))
+
+
+def test_labels_beyond_what_floats_hold():
+    labels = np.array([[2**53, 1], [2**53 + 1, 1], [2**53 + 1, 0]])
+    assert coassociation(labels)[0, 1] == 0.5
+    with pytest.raises(ValueError, match=r"below 2\*\*53 for floating-point"):
+        coassociation(labels.astype(float))

@@ -361,7 +361,7 @@ def test_minmax_through_the_operator():
     runs = runs_of(labels)
     G, b = gram(runs), reference.biases(labels, 0.5)
     dense, _ = minmax_weights(runs, G, b, 1.0, 3, 100)
-    with mock.patch.multiple("skextra.cluster._spectrum", DENSE=0, _IN_FULL=0):
+    with mock.patch("skextra.cluster._spectrum.DENSE", 0):
         operator, _ = minmax_weights(runs, G, b, 1.0, 3, 100)
     assert_allclose(operator, dense, atol=1e-6)
 
