@@ -91,7 +91,7 @@ def cluster_range(k_range, n_clusters, n_samples):
     if k_range is None:
         most = max(n_clusters, min(int(n_samples**0.5), 100))
         return max(n_clusters, 2), max(most, 2)
-    bounds = tuple(k_range)
+    bounds = tuple(np.ravel(k_range).tolist())
     whole = len(bounds) == 2 and all(isinstance(k, Integral) for k in bounds)
     if not whole or not 2 <= bounds[0] <= bounds[1] <= n_samples:
         raise ValueError(

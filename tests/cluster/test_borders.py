@@ -39,21 +39,28 @@ class Half(KMeans):
         return (X[:, 0] > 0).astype(int)
 
 
-def pair_of_rows(agreeing, n_clusterings=20):
+def pair_of_rows(agreeing, n_clusterings):
     """Two rows that so many columns put together."""
     other = np.arange(n_clusterings) >= agreeing
     return np.vstack([np.zeros(n_clusterings, int), other])
 
 
-@pytest.mark.parametrize("alpha", np.arange(1, 21) / 20)
-def test_pairs_that_just_reach_the_threshold(alpha):
-    """0.55 * 20 is a little more than 11, and 3 / 20 a little less than 0.15."""
-    agreeing = round(20 * alpha)
-    assert target_table(20, alpha, "hard")[20, agreeing] == 1
-    assert target_table(20, alpha, "hard")[20, agreeing - 1] == 0
-    _, info = ensemble_weights(pair_of_rows(agreeing), alpha, weighting="uniform")
+@pytest.mark.parametrize(
+    ("alpha", "m"), [(0.55, 20), (0.15, 20), (0.07, 100), (0.55, 100), (0.1 + 0.2, 10)]
+)
+def test_pairs_that_just_reach_the_threshold(alpha, m):
+    """0.07 * 100 is a little more than 7, and 0.1 + 0.2 a little more than 3 / 10."""
+    agreeing = round(m * alpha)
+    assert target_table(m, alpha, "hard")[m, agreeing] == 1
+    assert target_table(m, alpha, "hard")[m, agreeing - 1] == 0
+    _, info = ensemble_weights(pair_of_rows(agreeing, m), alpha, weighting="uniform")
     assert info.in_touch == 1
-    _, info = ensemble_weights(pair_of_rows(agreeing), "auto", weighting="uniform")
+
+
+@pytest.mark.parametrize("alpha", np.arange(1, 21) / 20)
+def test_automatic_threshold_of_a_pair(alpha):
+    pair = pair_of_rows(round(20 * alpha), 20)
+    _, info = ensemble_weights(pair, "auto", weighting="uniform")
     assert info.alpha == alpha
 
 
@@ -276,3 +283,15 @@ def test_labels_beyond_what_floats_hold():
     assert coassociation(labels)[0, 1] == 0.5
     with pytest.raises(ValueError, match=r"below 2\*\*53 for floating-point"):
         coassociation(labels.astype(float))
+
+
+def test_number_of_eigenvalues_of_minmax():
+    labels, _ = planted(n=40, m=5, k=4, noise=0.4)
+    model = GPEnsembleClustering(
+        4, input="labels", weighting="minmax", random_state=0
+    ).fit(labels)
+    found = [
+        ensemble_weights(labels, weighting="minmax", n_clusters=k)[0] for k in (2, 4)
+    ]
+    assert_allclose(model.weights_, found[1])
+    assert not np.allclose(model.weights_, found[0], atol=1e-3)
