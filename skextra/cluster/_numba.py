@@ -7,6 +7,8 @@ among the clusters of all clusterings, -1 where a clustering has not seen the sa
 import numpy as np
 from numba import njit
 
+_AT_ONCE = 2048  # samples looked at before a search may end
+
 
 @njit(cache=True, nogil=True)
 def add_contingency(first, second, weights, table):
@@ -45,17 +47,21 @@ def scatter(codes, values, n_clusters):
 
 
 @njit(cache=True, nogil=True)
-def _compare(codes, i, start, agree, seen):
-    """Count the clusterings that agree on sample `i` and each later one, and see both."""
-    agree[start:] = 0
-    seen[start:] = 0
+def _compare(codes, i, start, stop, agree, seen):
+    """Count the clusterings that agree on sample `i` and others, and that see both.
+
+    The others are those from `start` to `stop`, at whose places the counts are.
+    """
+    agree[: stop - start] = 0
+    seen[: stop - start] = 0
     for t in range(codes.shape[0]):
         code = codes[t, i]
         if code < 0:
             continue
-        for j in range(start, codes.shape[1]):
-            agree[j] += codes[t, j] == code
-            seen[j] += codes[t, j] >= 0
+        others = codes[t, start:stop]
+        for j in range(others.size):
+            agree[j] += others[j] == code
+            seen[j] += others[j] >= 0
 
 
 @njit(cache=True, nogil=True)
@@ -72,10 +78,10 @@ def target_sums(codes, counts, table, start, stop):
     near = np.empty(n_samples, np.int64)
     value = np.empty(n_samples)
     for i in range(start, stop):
-        _compare(codes, i, i, agree, seen)
+        _compare(codes, i, i, n_samples, agree, seen)
         n_near = 0
         for j in range(i, n_samples):
-            entry = table[seen[j], agree[j]]
+            entry = table[seen[j - i], agree[j - i]]
             if entry > 0:
                 near[n_near] = j
                 value[n_near] = entry * counts[i] * counts[j] * (1 if j == i else 2)
@@ -89,33 +95,60 @@ def target_sums(codes, counts, table, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def pair_values(rows, first, second, table):
-    """Return ``table[seen, agree]`` of pairs; `rows` is ``codes.T``, in C order."""
-    values = np.empty(first.size)
-    for p in range(first.size):
-        agree, seen = 0, 0
-        for t in range(rows.shape[1]):
-            a, b = rows[first[p], t], rows[second[p], t]
-            agree += (a == b) & (a >= 0)
-            seen += (a >= 0) & (b >= 0)
-        values[p] = table[seen, agree]
-    return values
+def _random(state):
+    """Return the next state and a number from 0 to below 1 (SplitMix64)."""
+    state += np.uint64(0x9E3779B97F4A7C15)
+    z = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state, ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, nogil=True)
-def nearest_agreement(codes, counts, samples):
-    """Return each sample's largest share of agreement with another sample."""
+def sampled_mean(rows, members, starts, n_pairs, seed, table):
+    """Return the mean of ``table[seen, agree]`` over pairs drawn inside clusters.
+
+    `rows` holds a sample's labels in a row, 0 where one is missing. Cluster c has the
+    `members` from ``starts[c]`` to ``starts[c + 1]``, and ``n_pairs[c]`` pairs of them
+    are drawn, with replacement.
+    """
+    state, total = np.uint64(seed), 0.0
+    for c in range(n_pairs.size):
+        size = starts[c + 1] - starts[c]
+        for _ in range(n_pairs[c]):
+            state, u = _random(state)
+            state, v = _random(state)
+            first = rows[members[starts[c] + int(u * size)]]
+            second = rows[members[starts[c] + int(v * size)]]
+            agree, seen = 0, 0
+            for t in range(first.size):
+                agree += (first[t] == second[t]) & (first[t] > 0)
+                seen += (first[t] > 0) & (second[t] > 0)
+            total += table[seen, agree]
+    return total / n_pairs.sum()
+
+
+@njit(cache=True, nogil=True)
+def nearest_agreement(codes, counts, samples, enough):
+    """Return each sample's largest share of agreement with another sample.
+
+    The search for a sample ends where the share is `enough`.
+    """
     n_samples = codes.shape[1]
-    agree = np.empty(n_samples, np.int32)
-    seen = np.empty(n_samples, np.int32)
+    agree = np.empty(_AT_ONCE, np.int32)
+    seen = np.empty(_AT_ONCE, np.int32)
     nearest = np.zeros(samples.size)
     for p in range(samples.size):
-        _compare(codes, samples[p], 0, agree, seen)
-        if counts[samples[p]] == 1:
-            agree[samples[p]] = 0
-        for j in range(n_samples):
-            if seen[j] > 0:
-                nearest[p] = max(nearest[p], agree[j] / seen[j])
+        i = samples[p]
+        for start in range(0, n_samples, _AT_ONCE):
+            stop = min(start + _AT_ONCE, n_samples)
+            _compare(codes, i, start, stop, agree, seen)
+            if start <= i < stop and counts[i] == 1:
+                agree[i - start] = 0
+            for j in range(stop - start):
+                if seen[j] > 0:
+                    nearest[p] = max(nearest[p], agree[j] / seen[j])
+            if nearest[p] >= enough:
+                break
     return nearest
 
 

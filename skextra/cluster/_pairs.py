@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skextra.cluster._numba import (
     add_contingency,
     nearest_agreement,
-    pair_values,
+    sampled_mean,
     target_sums,
 )
 
@@ -85,28 +85,21 @@ def overlap(runs, table, g, exact_below, n_pairs, n_jobs, random_state):
             for i in starts
         )
         return np.sum(threads(target_sums, blocks, n_jobs), axis=0)
-    rows = np.ascontiguousarray(runs.codes.T)
-    rng = check_random_state(random_state)
-    seeds = rng.randint(np.iinfo(np.int32).max, size=len(g))
+    sizes = np.diff(runs.starts)
+    local = np.maximum(runs.codes - runs.starts[:-1, None] + 1, 0)
+    rows = np.ascontiguousarray(local.T, dtype=np.min_scalar_type(sizes.max()))
+    seeds = check_random_state(random_state).randint(2**31 - 1, size=len(g))
 
-    def mean(codes, seed):
-        first, second = pairs_inside(codes[runs.inverse], n_pairs, seed)
-        first, second = runs.inverse[first], runs.inverse[second]
-        return pair_values(rows, first, second, table).mean()
+    def mean(t, seed):
+        labels = rows[runs.inverse, t]
+        members = runs.inverse[np.argsort(labels, kind="stable")]
+        counts = np.bincount(labels, minlength=sizes[t] + 1)
+        n_drawn = np.random.RandomState(seed).multinomial(
+            n_pairs, counts[1:] ** 2.0 / g[t]
+        )
+        return sampled_mean(rows, members, np.cumsum(counts), n_drawn, seed, table)
 
-    return g * threads(mean, zip(runs.codes, seeds, strict=True), n_jobs)
-
-
-def pairs_inside(codes, n_pairs, seed):
-    """Draw pairs of samples evenly from the ordered pairs inside clusters."""
-    rng = np.random.default_rng(seed)
-    order = np.argsort(codes, kind="stable")
-    order = order[np.count_nonzero(codes < 0) :]
-    _, sizes = np.unique(codes[order], return_counts=True)
-    drawn = rng.multinomial(n_pairs, sizes**2.0 / np.sum(sizes**2.0))
-    start = np.repeat(np.cumsum(sizes) - sizes, drawn)
-    sizes = np.repeat(sizes, drawn)
-    return [order[start + rng.integers(sizes)] for _ in range(2)]
+    return g * threads(mean, enumerate(seeds), n_jobs)
 
 
 def share_in_touch(runs, alphas, most, n_jobs, random_state):
@@ -120,7 +113,8 @@ def share_in_touch(runs, alphas, most, n_jobs, random_state):
         samples = random_state.choice(samples, most, replace=False)
     probes, counts = np.unique(runs.inverse[samples], return_counts=True)
     parts = np.array_split(probes, -(-probes.size // _BLOCK))
-    calls = ((runs.codes, runs.counts, part) for part in parts)
+    enough = np.max(alphas)
+    calls = ((runs.codes, runs.counts, part, enough) for part in parts)
     nearest = np.concatenate(threads(nearest_agreement, calls, n_jobs))
     near = nearest >= np.reshape(alphas, (-1, 1)) - 1e-9 / len(runs.codes)
     return near @ counts / samples.size

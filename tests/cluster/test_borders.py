@@ -91,7 +91,7 @@ def test_exact_up_to_the_bound():
 def test_all_rows_decide_the_automatic_threshold_of_small_data():
     labels, _ = planted(n=500, m=10, k=3, noise=0.25)
     with mock.patch.object(_pairs, "nearest_agreement") as nearest:
-        nearest.side_effect = lambda codes, counts, probes: np.ones(probes.size)
+        nearest.side_effect = lambda codes, counts, probes, _: np.ones(probes.size)
         _pairs.auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
         asked = np.concatenate([call.args[2] for call in nearest.call_args_list])
     assert_array_equal(np.sort(asked), np.arange(runs_of(labels).counts.size))

@@ -107,16 +107,34 @@ def test_target_sums(labels, seed, data):
     assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+def random_numbers(seed):
+    """SplitMix64, as Steele, Lea and Flood (2014) give it, scaled to [0, 1)."""
+    state = seed
+    while True:
+        state = (state + 0x9E3779B97F4A7C15) % 2**64
+        z = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        yield ((z ^ (z >> 31)) >> 11) / 2**53
+
+
 @examples(40)
-@given(label_matrices(), SEEDS)
-def test_pair_values(labels, seed):
+@given(label_matrices(), SEEDS, st.sampled_from([np.uint8, np.uint16, np.int32]))
+def test_sampled_mean(labels, seed, dtype):
     codes, _ = codes_of(labels)
-    rng = np.random.default_rng(seed)
+    rng, numbers = np.random.default_rng(seed), random_numbers(seed)
     table = random_table(len(codes), rng)
-    first, second = rng.integers(len(labels), size=(2, 30))
-    found = kernels.pair_values(np.ascontiguousarray(codes.T), first, second, table)
-    expected = [table[compare(codes, i, j)] for i, j in zip(first, second)]
-    assert_array_equal(found, expected)
+    clusters = [np.flatnonzero(codes[0] == c) for c in np.unique(codes[0]) if c >= 0]
+    n_pairs = rng.integers(1, 9, size=len(clusters))
+    expected = []
+    for members, n in zip(clusters, n_pairs):
+        for _ in range(n):
+            pair = [members[int(next(numbers) * members.size)] for _ in range(2)]
+            expected.append(table[compare(codes, *pair)])
+    rows = np.ascontiguousarray(codes.T + 1, dtype=dtype)
+    starts = np.cumsum([0, *map(len, clusters)])
+    members = np.concatenate(clusters)
+    found = kernels.sampled_mean(rows, members, starts, n_pairs, seed, table)
+    assert found == pytest.approx(np.mean(expected), rel=1e-13)
 
 
 @examples(40)
@@ -127,13 +145,21 @@ def test_nearest_agreement(labels, seed):
     rng = np.random.default_rng(seed)
     counts = rng.integers(1, 3, size=n).astype(float)
     samples = np.flatnonzero(rng.random(n) < 0.7)
+    enough = rng.choice([0.3, 1, 2])
     expected = np.zeros(samples.size)
     for p, i in enumerate(samples):
         for j in range(n):
             seen, agree = compare(codes, i, j)
             if seen and (i != j or counts[i] > 1):
                 expected[p] = max(expected[p], agree / seen)
-    assert_array_equal(kernels.nearest_agreement(codes, counts, samples), expected)
+    with mock.patch.object(kernels, "_AT_ONCE", 3):  # a constant of compiled code
+        nearest = kernels.nearest_agreement.py_func
+        found = nearest(codes, counts, samples, enough)
+    reached = found >= enough
+    assert_array_equal(found[~reached], expected[~reached])
+    assert np.all(expected[reached] >= found[reached])
+    whole = kernels.nearest_agreement(codes, counts, samples, 2.0)
+    assert_array_equal(whole, expected)
 
 
 @examples(40)
@@ -174,17 +200,20 @@ def test_no_sample_or_one(n, missing):
     assert_array_equal(kernels.target_sums(codes, counts, table, 0, n), [seen, seen])
     own = np.arange(n)
     rows = np.ascontiguousarray(codes.T)
-    assert_array_equal(kernels.pair_values(rows, own, own, table), np.full(n, seen))
-    assert_array_equal(kernels.nearest_agreement(codes, counts, own), np.zeros(n))
-    assert_array_equal(kernels.nearest_agreement(codes, 2 * counts, own), [seen] * n)
+    mean = kernels.sampled_mean(
+        rows + 1, own, np.array([0, n]), np.array([3]), 0, table
+    )
+    assert mean == seen
+    nearest = kernels.nearest_agreement
+    assert_array_equal(nearest(codes, counts, own, 1.0), np.zeros(n))
+    assert_array_equal(nearest(codes, 2 * counts, own, 1.0), [seen] * n)
     assert kernels.coassociations(codes, np.ones(2), np.ones(2)).shape == (0,)
 
 
 def test_no_sample_asked_for():
     codes, none = np.zeros((2, 3), np.int32), np.array([], dtype=int)
     table, counts = np.ones((3, 3)), np.ones(3)
-    assert kernels.pair_values(np.zeros((3, 2), np.int32), none, none, table).size == 0
-    assert kernels.nearest_agreement(codes, counts, none).size == 0
+    assert kernels.nearest_agreement(codes, counts, none, 1.0).size == 0
     assert_array_equal(kernels.target_sums(codes, counts, table, 2, 2), [0, 0])
 
 

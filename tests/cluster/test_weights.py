@@ -75,7 +75,7 @@ def test_entries_of_the_target(labels, alpha, target):
     assert_allclose(E, reference.target(labels, alpha, target), rtol=1e-14)
     runs = runs_of(labels)
     samples = np.arange(runs.counts.size)
-    nearest = nearest_agreement(runs.codes, runs.counts, samples)[runs.inverse]
+    nearest = nearest_agreement(runs.codes, runs.counts, samples, 2.0)[runs.inverse]
     assert_allclose(nearest, reference.nearest_agreement(labels), rtol=1e-14)
 
 
