@@ -1,7 +1,10 @@
 """Score consensus on pools of base clusterings: ``python -m benchmarks._label_pools DIR``.
 
 DIR holds files for MATLAB, one for each data set: ``members`` (n x 100), the labels of
-100 base clusterings, and ``gt``, the classes. Twenty columns are drawn twenty times, and
+100 base clusterings, and ``gt``, the classes. Their authors publish them without a
+licence (the folder "datasets" of github.com/xuz2019/SDGCA, the files bc_pool_* of
+github.com/huangdonghere/LWEA_LWGP, and UMIST of github.com/Siritao/EC-CMS), so that
+they are not here. Twenty columns are drawn twenty times, and
 the number of clusters is that of the classes. Beside it stand figures that the authors of
 the method published for it, with a threshold from a grid of 20, in the tables of their
 survey (github.com/xuz2019/ensemble-clustering-survey-interactive-explorer).

@@ -23,9 +23,7 @@ class Demo:
     answer: str  # what skextra offers for it, in one line
     data: str  # the data set
     load: Callable  # () -> X, y
-    estimator: (
-        Callable  # () -> ours, in a GridSearchCV over a Pipeline where it is tuned
-    )
+    estimator: Callable  # () -> ours, tuned by a GridSearchCV where it has to be
     baseline: Callable  # () -> the same with what people use today
     baseline_name: str
     scoring: str  # a scorer of scikit-learn: higher is better

@@ -33,23 +33,16 @@ def count_distinct_rows(X, limit):
 def check_clusterers(base_estimator):
     """Raise a ValueError if these cannot make an ensemble."""
     many = isinstance(base_estimator, list | tuple)
-    clusterers = base_estimator if many else [base_estimator or KMeans()]
-    if (
-        many
-        and len(clusterers) < 2
-        or any(
-            isinstance(clusterer, type) or not hasattr(clusterer, "fit_predict")
-            for clusterer in clusterers
-        )
-    ):
+    clusterers = base_estimator if many else [base_estimator]
+    wrong = [
+        c for c in clusterers if isinstance(c, type) or not hasattr(c, "fit_predict")
+    ]
+    if wrong or (many and len(clusterers) < 2):
         raise ValueError(
             "base_estimator must be a clusterer, an instance that has fit_predict, or a "
             f"list of at least 2 of them; got {base_estimator!r}."
         )
-    names = tunable(clusterers[0], "n_clusters") + tunable(
-        clusterers[0], "random_state"
-    )
-    if not many and not names:
+    if not many and tunable(base_estimator) is None and not seeds(base_estimator):
         raise ValueError(
             "All base clusterings would be the same, because base_estimator has neither "
             f"n_clusters nor random_state; got {base_estimator!r}. Give a list of "
@@ -57,14 +50,49 @@ def check_clusterers(base_estimator):
         )
 
 
-def base_clusterings(estimator, X, rng):
+def tunable(clusterer):
+    """Return the name of `n_clusters`, also in the last step of a pipeline, or None."""
+    prefix = ""
+    while hasattr(clusterer, "steps"):
+        step, clusterer = clusterer.steps[-1]
+        prefix += f"{step}__"
+    there = "n_clusters" in clusterer.get_params(deep=False)
+    return f"{prefix}n_clusters" if there else None
+
+
+def seeds(clusterer):
+    """List the parameters that are random states."""
+    names = clusterer.get_params()
+    return [name for name in names if name.split("__")[-1] == "random_state"]
+
+
+def codes_new_rows(estimator):
+    """Say whether every base clustering can label new rows."""
+    if hasattr(estimator, "labels_"):
+        bases = getattr(estimator, "estimators_", [])
+    elif estimator.input == "labels" or estimator.base_estimator is None:
+        return True
+    else:
+        bases = estimator.base_estimator
+    for base in bases if isinstance(bases, list | tuple) else [bases]:
+        if not hasattr(base, "predict"):
+            raise AttributeError(
+                f"New rows need a base_estimator that has predict; got {base!r}. "
+                "labels_ and embedding_ hold the results of the rows of fit."
+            )
+    return True
+
+
+def base_clusterings(base_estimator, n_estimators, k_range, n_clusters, X, rng):
     """Return the clusterers to fit, with their numbers of clusters and their seeds.
 
     All is drawn here, up front, so that the result does not depend on who fits them.
     """
-    base_estimator, n_clusters = estimator.base_estimator, estimator.n_clusters
+    if base_estimator is None:
+        family = KMeans if X.shape[0] <= MOST_IN_FULL else MiniBatchKMeans
+        base_estimator = family(n_init=1)
     check_clusterers(base_estimator)
-    low, high = cluster_range(estimator.k_range, n_clusters, X.shape[0])
+    low, high = cluster_range(k_range, n_clusters, X.shape[0])
     distinct = count_distinct_rows(X, max(high, n_clusters))
     if n_clusters > distinct:
         raise ValueError(
@@ -73,14 +101,11 @@ def base_clusterings(estimator, X, rng):
     if isinstance(base_estimator, list | tuple):
         clusterers = [clone(clusterer) for clusterer in base_estimator]
     else:
-        if base_estimator is None:
-            family = KMeans if X.shape[0] <= MOST_IN_FULL else MiniBatchKMeans
-            base_estimator = family(n_init=1)
-        clusterers = [clone(base_estimator) for _ in range(estimator.n_estimators)]
-        for clusterer in clusterers:
-            size = int(rng.randint(min(low, distinct), min(high, distinct) + 1))
-            names = tunable(clusterer, "n_clusters")
-            clusterer.set_params(**dict.fromkeys(names, size))
+        clusterers = [clone(base_estimator) for _ in range(n_estimators)]
+        sizes = rng.randint(min(low, distinct), min(high, distinct) + 1, n_estimators)
+        if (name := tunable(base_estimator)) is not None:
+            for clusterer, size in zip(clusterers, sizes.tolist(), strict=True):
+                clusterer.set_params(**{name: size})
     for clusterer in clusterers:
         _set_random_states(clusterer, rng)
     return clusterers
@@ -99,11 +124,6 @@ def cluster_range(k_range, n_clusters, n_samples):
             f"{n_samples}; got {k_range!r}."
         )
     return bounds
-
-
-def tunable(clusterer, name):
-    """List the parameters of this name, also those of steps inside a pipeline."""
-    return [key for key in clusterer.get_params() if key.split("__")[-1] == name]
 
 
 def fit_one(clusterer, X):

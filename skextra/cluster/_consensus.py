@@ -42,9 +42,9 @@ def cluster_shares(runs, weights, cluster_weighting):
     m = len(weights)
     uncertainty = np.zeros(runs.n_clusters)
     for s in range(m):
-        for t in range(s + 1):
+        for t in range(s):
             rows, columns, counts = contingency(runs, s, t)
-            for run, clusters in {s: rows, t: columns}.items():
+            for run, clusters in [(s, rows), (t, columns)]:
                 split = counts / np.bincount(clusters, counts)[clusters]
                 entropy = np.bincount(clusters, entr(split)) / np.log(2)
                 start = runs.starts[run]
@@ -106,6 +106,7 @@ class Placement:
             return coordinates.argmax(axis=1).astype(np.int32)
         labels = np.empty(len(coordinates), np.int32)
         for rows in row_blocks(len(coordinates), 8 * len(self.centers)):
+            # Row by row: other distances of scikit-learn depend on the batch.
             distances = cdist(coordinates[rows], self.centers, "sqeuclidean")
             labels[rows] = distances.argmin(axis=1)
         return labels

@@ -21,16 +21,17 @@ from skextra.cluster._consensus import (
 )
 from skextra.cluster._labels import check_labels, encode, label_sets, runs_of
 from skextra.cluster._numba import coassociations
-from skextra.cluster._pairs import gram, overlap, target_table
+from skextra.cluster._pairs import gram
 from skextra.cluster._weights import (
     SMALLEST,
     bias_diversity,
+    biases,
     clustering_weights,
     warn_of,
 )
 from skextra.utils import row_blocks
 
-WEIGHTING = {
+WEIGHT_SETTINGS = {
     "alpha": [Interval(Real, 0, 1, closed="right"), StrOptions({"auto"})],
     "diversity": [Options(Real, {0}), Interval(Real, 1e-9, 1e9, closed="both")],
     "target": [StrOptions({"soft", "hard"})],
@@ -40,11 +41,14 @@ WEIGHTING = {
     "tol": [Interval(Real, 0, None, closed="left")],
 }
 WEIGHTINGS = {"bias-diversity", "alignment", "minmax", "uniform"}
-_GIVEN = {"labels": ["array-like"], "weights": ["array-like", None]}
 
 
 @validate_params(
-    {**_GIVEN, "sparse": ["boolean"]},
+    {
+        "labels": ["array-like"],
+        "weights": ["array-like", None],
+        "sparse": ["boolean"],
+    },
     prefer_skip_nested_validation=True,
 )
 def coassociation(labels, weights=None, *, sparse=False):
@@ -72,7 +76,8 @@ def coassociation(labels, weights=None, *, sparse=False):
     Raises
     ------
     ValueError
-        If the labels are not integers, a sample or a clustering has no label, or the
+        If the labels are not integers, there are fewer than two samples or
+        clusterings, one of them has no label, or the
         weights are negative, all 0 or not as many as the clusterings.
 
     References
@@ -127,8 +132,8 @@ def _check_weights(weights, codes):
 
 @validate_params(
     {
-        **_GIVEN,
-        **WEIGHTING,
+        **WEIGHT_SETTINGS,
+        "labels": ["array-like"],
         "weighting": [StrOptions(WEIGHTINGS)],
         "n_clusters": [Interval(Integral, 1, None, closed="left"), None],
         "n_jobs": [Integral, None],
@@ -166,7 +171,7 @@ def ensemble_weights(
     alpha : float in (0, 1] or "auto", default=0.6
         Share of the clusterings that must put two samples together for the pair to be
         in the target. "auto" takes the largest of 0.05, 0.10, ..., 1 at which 90 % of
-        the samples are still in a pair with another one.
+        the samples are still in a pair with another one, or else 0.05.
 
     diversity : float, default=1.0
         Weight of the diversity, 0 or from 1e-9 to 1e9. 1 makes the sum the squared
@@ -204,7 +209,7 @@ def ensemble_weights(
         on it.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the pairs in large data.
+        Draws the pairs, and the samples for `alpha`, in large data.
 
     Returns
     -------
@@ -221,16 +226,16 @@ def ensemble_weights(
         - ``n_iter`` (int): iterations done.
         - ``kkt_gap`` (float): how far the weights are from optimal, by the gradient of
           the quadratic programme; 0 at the optimum. Relative to the largest number of
-          pairs of a clustering. NaN for the other weightings.
+          pairs of a clustering, and to `diversity` above 1. NaN for the other weightings.
         - ``alpha`` (float): the threshold in use.
-        - ``in_touch`` (float): share of the samples, of 300 drawn at random from more,
-          that are in a pair which reaches `alpha` with another one.
+        - ``in_touch`` (float): share of the samples that are in a pair which reaches
+          `alpha` with another one; in large data of 300 samples drawn at random.
 
     Raises
     ------
     ValueError
-        If the labels are not integers, if a sample or a clustering has no label, if
-        there are fewer than two clusterings, or if a parameter is not as documented.
+        If the labels are not integers, there are fewer than two samples or
+        clusterings, one of them has no label, or a parameter is not as documented.
 
     Warns
     -----
@@ -259,28 +264,31 @@ def ensemble_weights(
         raise ValueError('weighting="minmax" needs n_clusters; got None.')
     weights, info = clustering_weights(
         runs_of(check_labels(labels)),
-        weighting,
-        alpha,
-        diversity,
-        target,
-        n_clusters,
-        exact_below,
-        n_pairs,
-        max_iter,
-        tol,
-        n_jobs,
-        random_state,
+        weighting=weighting,
+        alpha=alpha,
+        diversity=diversity,
+        target=target,
+        n_clusters=n_clusters,
+        exact_below=exact_below,
+        n_pairs=n_pairs,
+        max_iter=max_iter,
+        tol=tol,
+        n_jobs=n_jobs,
+        random_state=random_state,
     )
-    warn_of(weighting, info, tol, stacklevel=3)
+    if weighting != "uniform":
+        warn_of(info, tol, stacklevel=3)
     return weights, info
 
 
 @validate_params(
     {
-        **_GIVEN,
-        **{name: WEIGHTING[name] for name in ("target", "exact_below", "n_pairs")},
+        **{
+            name: WEIGHT_SETTINGS[name] for name in ("target", "exact_below", "n_pairs")
+        },
+        "labels": ["array-like"],
         "weights": ["array-like"],
-        "alpha": WEIGHTING["alpha"][:1],
+        "alpha": WEIGHT_SETTINGS["alpha"][:1],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     },
@@ -346,7 +354,8 @@ def ensemble_bias_diversity(
     Raises
     ------
     ValueError
-        If the labels are not integers, a sample or a clustering has no label, or the
+        If the labels are not integers, there are fewer than two samples or
+        clusterings, one of them has no label, or the
         weights are negative, all 0 or not as many as the clusterings.
 
     Examples
@@ -361,14 +370,14 @@ def ensemble_bias_diversity(
     runs = runs_of(labels)
     weights = _check_weights(weights, runs.codes)
     G = gram(runs, n_jobs)
-    table = target_table(len(G), alpha, target)
-    c = overlap(runs, table, np.diag(G), exact_below, n_pairs, n_jobs, random_state)
-    return bias_diversity(G, np.diag(G) - 2 * c, weights, 1.0)
+    b = biases(runs, G, alpha, target, exact_below, n_pairs, n_jobs, random_state)
+    return bias_diversity(G, b, weights, 1.0)
 
 
 @validate_params(
     {
-        **_GIVEN,
+        "labels": ["array-like"],
+        "weights": ["array-like", None],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"spectral", "average"})],
         "cluster_weighting": [StrOptions({"entropy"}), None],
@@ -405,7 +414,7 @@ def consensus_labels(
     method : {"spectral", "average"}, default="spectral"
         "spectral" embeds the samples by the graph of samples and clusters, and runs
         k-means. "average" is average linkage on one minus the co-association, which
-        takes ``16 * n_samples ** 2`` bytes and at most 20 000 samples.
+        takes ``8 * n_samples ** 2`` bytes and at most 20 000 samples.
 
     random_state : int, RandomState instance or None, default=None
         Seeds k-means.
@@ -424,7 +433,8 @@ def consensus_labels(
     Raises
     ------
     ValueError
-        If the labels are not integers, a sample or a clustering has no label, the
+        If the labels are not integers, there are fewer than two samples or
+        clusterings, one of them has no label, the
         weights are not as documented, `n_clusters` is more than the groups that the
         clusterings tell apart, or there are too many samples for "average".
 

@@ -18,7 +18,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skextra.cluster._base_clusterings import base_clusterings, fit_one
+from skextra.cluster._base_clusterings import (
+    base_clusterings,
+    codes_new_rows,
+    fit_one,
+)
 from skextra.cluster._consensus import (
     Placement,
     affinity_map,
@@ -28,7 +32,7 @@ from skextra.cluster._consensus import (
     spectral,
     stability,
 )
-from skextra.cluster._functions import WEIGHTING, WEIGHTINGS
+from skextra.cluster._functions import WEIGHT_SETTINGS, WEIGHTINGS
 from skextra.cluster._labels import (
     as_labels,
     encode,
@@ -39,23 +43,6 @@ from skextra.cluster._labels import (
 )
 from skextra.cluster._weights import clustering_weights, warn_of
 from skextra.utils import DocLinkMixin, run_parallel
-
-
-def _codes_new_rows(estimator):
-    """Say whether every base clustering can label new rows."""
-    if hasattr(estimator, "labels_"):
-        bases = getattr(estimator, "estimators_", [])
-    elif estimator.input == "labels" or estimator.base_estimator is None:
-        return True
-    else:
-        bases = estimator.base_estimator
-    for base in bases if isinstance(bases, list | tuple) else [bases]:
-        if not hasattr(base, "predict"):
-            raise AttributeError(
-                f"New rows need a base_estimator that has predict; got {base!r}. "
-                "labels_ and embedding_ hold the results of the rows of fit."
-            )
-    return True
 
 
 def _float_like(X):
@@ -76,7 +63,7 @@ class GPEnsembleClustering(
     Fit many cheap clusterings with different numbers of clusters and seeds, or take
     label columns that exist already; weigh them so that their average is close to
     what most of them agree on, a trade of small bias for large diversity; and cut the
-    weighted average into one partition. No n x n matrix is formed.
+    weighted average into one partition. The default forms no n x n matrix.
 
     The method is based on the abstract of [1]_; what is verified of the paper and what
     is our reconstruction, the :ref:`User Guide <cluster>` says.
@@ -92,10 +79,11 @@ class GPEnsembleClustering(
     base_estimator : clusterer, list of clusterers or None, default=None
         What is fitted to features. Of one clusterer, or a pipeline that ends in one,
         `n_estimators` copies are fitted, each with its own `n_clusters` from `k_range`
-        and its own seed. A list is fitted as it is, once each, and `n_estimators` and
-        `k_range` do not apply. The label -1 (noise) means that a clustering has not
-        seen the row. None stands for :class:`~sklearn.cluster.KMeans` with one start,
-        or :class:`~sklearn.cluster.MiniBatchKMeans` for more than 200 000 rows.
+        and its own seed. A list is fitted as it is but for the seeds, once each, and
+        `n_estimators` and `k_range` do not apply. The label -1 (noise) means that a
+        clustering has not seen the row. None stands for
+        :class:`~sklearn.cluster.KMeans` with one start, or
+        :class:`~sklearn.cluster.MiniBatchKMeans` for more than 200 000 rows.
 
     k_range : tuple (low, high) of int, default=None
         Least and most clusters of a base clustering, at least 2 and at most the number
@@ -117,7 +105,7 @@ class GPEnsembleClustering(
     alpha : float in (0, 1] or "auto", default=0.6
         Share of the clusterings that must put two samples together for the pair to be
         in the target of the weights. "auto" takes the largest of 0.05, 0.10, ..., 1 at
-        which 90 % of the samples are still in a pair with another one.
+        which 90 % of the samples are still in a pair with another one, or else 0.05.
 
     diversity : float, default=1.0
         Weight of the diversity, 0 or from 1e-9 to 1e9. 1 makes the objective the squared
@@ -157,7 +145,8 @@ class GPEnsembleClustering(
         depend on it.
 
     random_state : int, RandomState instance or None, default=None
-        Draws the base clusterings, the pairs and the starts of k-means.
+        Draws the base clusterings, pairs and rows of large data for the weights, and
+        the starts of k-means.
 
     Attributes
     ----------
@@ -191,7 +180,7 @@ class GPEnsembleClustering(
         The threshold in use.
 
     n_iter_ : int
-        Iterations done for the weights, 0 for "uniform".
+        Iterations done for the weights, 0 where they need none.
 
     embedding_ : ndarray of shape (n_samples, n_clusters)
         The rows as `transform` gives them.
@@ -228,10 +217,10 @@ class GPEnsembleClustering(
     use the sum over clusterings as it is. Clusterings of weight 0 decide only what the
     others leave open, such as the place of a row that these have not seen.
 
-    Time grows linearly with the number of rows, and with the square of the number of
-    clusterings. The memory of the weights and the consensus is a few integers for each
-    label, and the square of the number of clusters in all clusterings together, up to
-    4000 of them.
+    Beyond `exact_below` distinct rows of labels, time grows linearly with the number of
+    rows, and with the square of the number of clusterings. The memory of the weights
+    and the spectral consensus is a few integers for each label, and the square of the
+    number of clusters in all clusterings together, up to 4000 of them.
 
     References
     ----------
@@ -261,7 +250,7 @@ class GPEnsembleClustering(
     """
 
     _parameter_constraints: dict = {
-        **WEIGHTING,
+        **WEIGHT_SETTINGS,
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "n_estimators": [Interval(Integral, 2, None, closed="left")],
         "base_estimator": [
@@ -357,7 +346,7 @@ class GPEnsembleClustering(
         X = self._validate_X(X, reset=True)
         rng = check_random_state(self.random_state)
         labels_input = self.input == "labels"
-        bases = [] if labels_input else base_clusterings(self, X, rng)
+        bases = [] if labels_input else self._base_clusterings(X, rng)
         seed = rng.randint(np.iinfo(np.int32).max)
         fitted, columns = [], list(X.T) if labels_input else []
         agree = partial(self._agree, columns, fitted, seed, _float_like(X))
@@ -383,13 +372,13 @@ class GPEnsembleClustering(
                 break
         vars(self).update(agree())
         if self.weighting != "uniform":
-            warn_of(self.weighting, self._info, self.tol, stacklevel=4)
+            warn_of(self._info, self.tol, stacklevel=4)
         fit_task.call_on_fit_task_end(
             estimator=self, X=X, y=y, reconstruction_attributes={}
         )
         return self
 
-    @available_if(_codes_new_rows)
+    @available_if(codes_new_rows)
     def predict(self, X):
         """Assign rows to the clusters of the consensus.
 
@@ -428,7 +417,8 @@ class GPEnsembleClustering(
         Returns
         -------
         coordinates : ndarray of shape (n_samples, n_clusters)
-            "spectral": the directions of the rows in the embedding, of length 1.
+            "spectral": the directions of the rows in the embedding, of length 1; or 0
+            for some of more separate groups than `n_clusters`.
             "average": the mean weighted co-association with the members of each
             cluster, scaled to sum 1.
 
@@ -465,18 +455,32 @@ class GPEnsembleClustering(
         return as_labels(X)
 
     def _forget(self):
-        """Leave nothing of an earlier fit behind but the names of the features."""
+        """Drop the attributes of an earlier fit but the names of the features."""
         for name in list(vars(self)):
             if name.endswith("_") and not name.endswith("_in_"):
                 delattr(self, name)
 
+    def _base_clusterings(self, X, rng):
+        """Return the unfitted base clusterings."""
+        return base_clusterings(
+            self.base_estimator,
+            self.n_estimators,
+            self.k_range,
+            self.n_clusters,
+            X,
+            rng,
+        )
+
     def _agree(self, columns, fitted, seed, dtype, interim=False):
         """Weigh the clusterings and find the consensus: the fitted attributes.
 
-        After the first clusterings there may be fewer clusters than there will be.
+        After the first clusterings there may be fewer clusters than there will be, and
+        nothing while there are rows without a label.
         """
         rng, k = np.random.RandomState(seed), self.n_clusters
         labels = np.column_stack(columns)
+        if interim and (labels.max(axis=1).min() < 0 or labels.max(axis=0).min() < 0):
+            return None
         require_labels(labels, "the labels by base_estimator" if fitted else "labels")
         sets = label_sets(labels)
         codes = encode(labels, sets)
@@ -509,7 +513,6 @@ class GPEnsembleClustering(
             "stability_": stability(runs.codes, affinities)[runs.inverse],
             "_sets": sets,
             "_placement": placement,
-            "_dtype": dtype,
         }
 
     def _weigh(self, runs, rng):
@@ -517,20 +520,9 @@ class GPEnsembleClustering(
         if self.weighting == "uniform":
             m = len(runs.codes)
             return np.full(m, 1 / m), {"n_iter_": 0}
-        weights, info = clustering_weights(
-            runs,
-            self.weighting,
-            self.alpha,
-            self.diversity,
-            self.target,
-            self.n_clusters,
-            self.exact_below,
-            self.n_pairs,
-            self.max_iter,
-            self.tol,
-            self.n_jobs,
-            rng,
-        )
+        names = ("n_clusters", "n_jobs", "weighting", *WEIGHT_SETTINGS)
+        settings = {name: getattr(self, name) for name in names}
+        weights, info = clustering_weights(runs, **settings, random_state=rng)
         names = ("bias", "diversity", "objective", "alpha", "n_iter")
         return weights, {"_info": info} | {f"{name}_": info[name] for name in names}
 
@@ -540,7 +532,7 @@ class GPEnsembleClustering(
         X = self._validate_X(X, reset=False)
         dtype = _float_like(X)
         if hasattr(self, "estimators_"):
-            X = X.astype(self._dtype, copy=False)  # KMeans does not take another one
+            X = X.astype(self.embedding_.dtype, copy=False)  # KMeans takes no other
             X = np.column_stack([base.predict(X) for base in self.estimators_])
         codes = encode(X, self._sets)
         lost = np.flatnonzero((codes < 0).all(axis=0))
@@ -569,6 +561,6 @@ class GPEnsembleClustering(
 
 
 # Not on the method itself, which scikit-learn wraps for `set_output`.
-GPEnsembleClustering.transform = available_if(_codes_new_rows)(
+GPEnsembleClustering.transform = available_if(codes_new_rows)(
     GPEnsembleClustering.transform
 )

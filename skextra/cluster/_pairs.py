@@ -22,7 +22,7 @@ ALPHAS = np.arange(1, 21) / 20  # the grid of "auto"
 TOUCHED = 0.9  # the share of samples that "auto" keeps in touch with another one
 _BLOCK = 128  # samples whose pairs are compared in one task
 _MOST_CELLS = 2**22  # of a table of clusters that is filled as it is
-PROBES = 300  # samples whose nearest neighbour is looked for in large data
+_PROBES = 300  # samples of large data that stand for all in `threshold`
 
 
 def threads(function, calls, n_jobs):
@@ -102,27 +102,22 @@ def overlap(runs, table, g, exact_below, n_pairs, n_jobs, random_state):
     return g * threads(mean, enumerate(seeds), n_jobs)
 
 
-def share_in_touch(runs, alphas, most, n_jobs, random_state):
-    """Return the share of samples that are in a pair of the target, for each alpha.
+def threshold(runs, alpha, exact_below, n_jobs, random_state):
+    """Return alpha, and the share of samples that are in a pair of the target.
 
-    That is, whose co-association with another sample reaches alpha. At most so many
-    samples, drawn at random, are looked at.
+    That is, whose co-association with another sample reaches alpha. "auto" takes the
+    largest alpha of a grid whose share is enough, or else the smallest. In large data
+    some samples are looked at, drawn at random.
     """
+    alphas = ALPHAS if alpha == "auto" else np.array([alpha])
     samples = np.arange(runs.inverse.size)
-    if samples.size > most:
-        samples = random_state.choice(samples, most, replace=False)
+    if runs.counts.size > max(exact_below, _PROBES):
+        samples = random_state.choice(samples, _PROBES, replace=False)
     probes, counts = np.unique(runs.inverse[samples], return_counts=True)
     parts = np.array_split(probes, -(-probes.size // _BLOCK))
-    enough = np.max(alphas)
-    calls = ((runs.codes, runs.counts, part, enough) for part in parts)
+    calls = ((runs.codes, runs.counts, part, alphas[-1]) for part in parts)
     nearest = np.concatenate(threads(nearest_agreement, calls, n_jobs))
-    near = nearest >= np.reshape(alphas, (-1, 1)) - 1e-9 / len(runs.codes)
-    return near @ counts / samples.size
-
-
-def auto_alpha(runs, exact_below, n_jobs, random_state):
-    """Return the largest alpha of the grid that leaves enough samples in touch."""
-    few = runs.counts.size <= exact_below
-    most = runs.inverse.size if few else PROBES
-    touched = share_in_touch(runs, ALPHAS, most, n_jobs, random_state) >= TOUCHED
-    return float(ALPHAS[touched].max(initial=ALPHAS[0]))
+    near = nearest >= alphas[:, None] - 1e-9 / len(runs.codes)
+    shares = near @ counts / samples.size
+    chosen = np.flatnonzero(shares >= TOUCHED).max(initial=0)
+    return float(alphas[chosen]), float(shares[chosen])

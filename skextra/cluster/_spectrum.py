@@ -9,6 +9,7 @@ import warnings
 import numpy as np
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, lobpcg
+from sklearn.utils import gen_batches
 
 from skextra.cluster._numba import add_contingency, gather, scatter
 
@@ -62,13 +63,21 @@ def _eigenpairs(matrix, scale, k, random_state):
         def times(vectors):
             return scale[:, None] * (matrix @ (scale[:, None] * vectors))
 
-        start = random_state.uniform(-1, 1, size=(K, k))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of accuracy: see below
-            values, vectors = lobpcg(times, start, largest=True, tol=1e-8, maxiter=500)
-        if np.abs(times(vectors) - vectors * values).max() <= 1e-6 * values.max():
-            return values[::-1], vectors[:, ::-1]
-        scaled = times(np.eye(K))
+        if 5 * k < K:  # or lobpcg multiplies by a K x K matrix at once
+            start = random_state.uniform(-1, 1, size=(K, k))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of accuracy: see below
+                values, vectors = lobpcg(
+                    times, start, largest=True, tol=1e-8, maxiter=500
+                )
+            residual = np.abs(times(vectors) - vectors * values).max()
+            if residual <= 1e-6 * values.max():
+                return values[::-1], vectors[:, ::-1]
+        scaled = np.empty((K, K))
+        for columns in gen_batches(K, 32):
+            scaled[:, columns] = times(np.eye(K, 32, -columns.start))[
+                :, : K - columns.start
+            ]
     values, vectors = eigh(scaled, driver="evd")  # slow, but it finds all
     return values[K - k :], vectors[:, K - k :]
 
@@ -87,8 +96,8 @@ def leading_overlap(runs, k):
         root = np.sqrt(np.repeat(weights, np.diff(runs.starts)))
         values, vectors = leading(matrix, root, k, rng)
         there = values > 1e-12 * values[0]
-        H = (root[:, None] * vectors[:, there]) / np.sqrt(values[there])
-        inside = np.sum((matrix @ H) ** 2, axis=1)
+        of_clusters = (root[:, None] * vectors[:, there]) / np.sqrt(values[there])
+        inside = np.sum((matrix @ of_clusters) ** 2, axis=1)  # |Z_c'H|^2
         return values[there].sum(), np.add.reduceat(inside, runs.starts[:-1])
 
     return overlap

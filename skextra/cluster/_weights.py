@@ -11,15 +11,7 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch, check_random_state
 
-from skextra.cluster._pairs import (
-    PROBES,
-    TOUCHED,
-    auto_alpha,
-    gram,
-    overlap,
-    share_in_touch,
-    target_table,
-)
+from skextra.cluster._pairs import TOUCHED, gram, overlap, target_table, threshold
 from skextra.cluster._spectrum import leading_overlap
 
 
@@ -203,8 +195,17 @@ def bias_diversity(G, bias, weights, diversity):
     return Bunch(bias=bias, diversity=spread, objective=objective)
 
 
+def biases(runs, G, alpha, target, exact_below, n_pairs, n_jobs, random_state):
+    """Return b; clusterings that are the same get the same, which drawn pairs do not."""
+    g, copy_of = np.diag(G), copies(G)[1]
+    table = target_table(len(g), alpha, target)
+    c = overlap(runs, table, g, exact_below, n_pairs, n_jobs, random_state)
+    return (np.bincount(copy_of, g - 2 * c) / np.bincount(copy_of))[copy_of]
+
+
 def clustering_weights(
     runs,
+    *,
     weighting,
     alpha,
     diversity,
@@ -219,37 +220,31 @@ def clustering_weights(
 ):
     """Return the weights and a Bunch of what is known of them."""
     rng = check_random_state(random_state)
-    if alpha == "auto":
-        alpha = auto_alpha(runs, exact_below, n_jobs, rng)
+    alpha, in_touch = threshold(runs, alpha, exact_below, n_jobs, rng)
     G = gram(runs, n_jobs)
-    g = np.diag(G)
-    table = target_table(len(g), alpha, target)
-    b = g - 2 * overlap(runs, table, g, exact_below, n_pairs, n_jobs, rng)
-    copy_of = copies(G)[1]  # which drawn pairs may tell apart
-    b = (np.bincount(copy_of, b) / np.bincount(copy_of))[copy_of]
-    weights, n_iter, gap = np.full(len(g), 1 / len(g)), 0, np.nan
+    b = biases(runs, G, alpha, target, exact_below, n_pairs, n_jobs, rng)
+    weights, n_iter, gap = np.full(len(b), 1 / len(b)), 0, np.nan
     if weighting == "bias-diversity":
         weights, n_iter = quadratic_weights(G, b, diversity, max_iter, tol)
         gap = kkt_gap(G, b, weights, diversity)
     elif weighting == "minmax":
-        weights, n_iter = minmax_weights(
-            runs, G, b, diversity, n_clusters, min(max_iter, _MINMAX_STEPS)
-        )
+        steps = min(max_iter, _MINMAX_STEPS)
+        weights, n_iter = minmax_weights(runs, G, b, diversity, n_clusters, steps)
     elif weighting == "alignment":
-        weights = aligned_weights(runs, G, (g - b) / 2)
+        weights = aligned_weights(runs, G, (np.diag(G) - b) / 2)
     weights = np.where(weights < SMALLEST, 0.0, weights)
     return weights, Bunch(
         **bias_diversity(G, b, weights, diversity),
         n_iter=n_iter,
         kkt_gap=gap,
         alpha=alpha,
-        in_touch=float(share_in_touch(runs, alpha, PROBES, n_jobs, rng)[0]),
+        in_touch=in_touch,
     )
 
 
-def warn_of(weighting, info, tol, stacklevel):
+def warn_of(info, tol, stacklevel):
     """Warn if the weights are not optimal, or rest on too little."""
-    if weighting != "uniform" and info.in_touch < TOUCHED:
+    if info.in_touch < TOUCHED:
         warnings.warn(
             f"Only {info.in_touch:.0%} of the samples are in a pair of which a share of "
             f"alpha={info.alpha:g} of the clusterings agrees, so the weights rest on "
@@ -259,8 +254,9 @@ def warn_of(weighting, info, tol, stacklevel):
         )
     if info.kkt_gap > tol:
         warnings.warn(
-            f"The weights are not optimal after max_iter={info.n_iter} iterations: the "
-            f"gap in the optimality conditions is {info.kkt_gap:.1e}, above {tol=:g}.",
+            f"The weights are not optimal after {info.n_iter} iterations: the gap in the "
+            f"optimality conditions is {info.kkt_gap:.1e}, above {tol=:g}. More than "
+            "max_iter iterations, or a larger tol, may help.",
             ConvergenceWarning,
             stacklevel=stacklevel + 1,
         )

@@ -14,6 +14,7 @@ from sklearn.cluster import (
     AgglomerativeClustering,
     Birch,
     BisectingKMeans,
+    FeatureAgglomeration,
     KMeans,
     MeanShift,
     MiniBatchKMeans,
@@ -31,6 +32,7 @@ from skextra.cluster import _base_clusterings as bases
 from skextra.cluster._base_clusterings import (
     base_clusterings,
     count_distinct_rows,
+    seeds,
     tunable,
 )
 from tests.cluster.common import examples
@@ -211,18 +213,24 @@ def test_default_for_many_rows(monkeypatch):
 
 def test_tunable_names():
     pipe = make_pipeline(PCA(), KMeans())
-    assert tunable(pipe, "n_clusters") == ["kmeans__n_clusters"]
-    assert set(tunable(pipe, "random_state")) == {
-        "pca__random_state", "kmeans__random_state",
-    }  # fmt: skip
-    assert tunable(KMeans(), "n_clusters") == ["n_clusters"]
-    assert tunable(DBSCAN(), "n_clusters") == []
+    assert tunable(pipe) == "kmeans__n_clusters"
+    assert tunable(make_pipeline(StandardScaler(), pipe)).count("__") == 2
+    assert set(seeds(pipe)) == {"pca__random_state", "kmeans__random_state"}
+    assert tunable(KMeans()) == "n_clusters"
+    assert tunable(make_pipeline(FeatureAgglomeration(), DBSCAN())) is None
+    assert tunable(Birch(n_clusters=KMeans(3))) == "n_clusters"
+
+
+def test_number_of_clusters_of_earlier_steps_is_theirs():
+    base = make_pipeline(FeatureAgglomeration(2), KMeans(n_init=1))
+    model = GPEnsembleClustering(3, base_estimator=base, random_state=0).fit(X)
+    assert {fitted[0].n_clusters for fitted in model.estimators_} == {2}
+    assert adjusted_rand_score(Y, model.labels_) > 0.9
 
 
 def test_prepared_clusterers_are_new():
     base, rng = KMeans(5), np.random.RandomState(0)
-    model = GPEnsembleClustering(2, n_estimators=4, base_estimator=base, k_range=(2, 3))
-    made = base_clusterings(model, X, rng)
+    made = base_clusterings(base, 4, (2, 3), 2, X, rng)
     assert len(made) == 4 and all(one is not base for one in made)
     assert {one.n_clusters for one in made} <= {2, 3} and base.n_clusters == 5
 

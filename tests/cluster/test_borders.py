@@ -92,7 +92,7 @@ def test_all_rows_decide_the_automatic_threshold_of_small_data():
     labels, _ = planted(n=500, m=10, k=3, noise=0.25)
     with mock.patch.object(_pairs, "nearest_agreement") as nearest:
         nearest.side_effect = lambda codes, counts, probes, _: np.ones(probes.size)
-        _pairs.auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
+        _pairs.threshold(runs_of(labels), "auto", 5000, None, None)
         asked = np.concatenate([call.args[2] for call in nearest.call_args_list])
     assert_array_equal(np.sort(asked), np.arange(runs_of(labels).counts.size))
 
@@ -295,3 +295,24 @@ def test_number_of_eigenvalues_of_minmax():
     ]
     assert_allclose(model.weights_, found[1])
     assert not np.allclose(model.weights_, found[0], atol=1e-3)
+
+
+def test_automatic_threshold_does_not_warn_of_itself(recwarn):
+    for seed in range(6):
+        labels, _ = make_label_ensemble(
+            1500, 20, k_range=(20, 60), noise=0.1, random_state=seed
+        )
+        _, info = ensemble_weights(labels, "auto", random_state=seed)
+        assert info.in_touch >= 0.9
+    assert not recwarn
+
+
+@pytest.mark.parametrize("k", [2, 30])
+def test_many_clusters_of_low_rank(k):
+    """Where the iterative solver fails, and where there is nothing to iterate."""
+    labels = np.column_stack([np.arange(60) // 2] * 3)
+    model = GPEnsembleClustering(k, input="labels", random_state=0)
+    expected = model.fit(labels).eigenvalues_
+    with mock.patch("skextra.cluster._spectrum.DENSE", 0):
+        assert_allclose(model.fit(labels).eigenvalues_, expected, atol=1e-9)
+    assert np.unique(model.labels_).size == k

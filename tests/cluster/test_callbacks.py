@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.callback import ProgressBar, ScoringMonitor
-from sklearn.cluster import AgglomerativeClustering, KMeans
+from sklearn.cluster import DBSCAN, AgglomerativeClustering, KMeans
 from sklearn.datasets import load_iris
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import GridSearchCV
@@ -159,3 +159,11 @@ def test_clusterings_too_coarse_at_first():
     again = fit(recorder, base_estimator=coarse)
     assert_array_equal(again.labels_, model.labels_)
     assert np.unique(model.labels_).size == 3
+
+
+def test_rows_without_a_label_at_first():
+    noisy = [DBSCAN(eps=0.4), KMeans(3, n_init=1), KMeans(5, n_init=1)]
+    recorder = Recorder()
+    model = fit(recorder, base_estimator=noisy)
+    assert np.any(model.base_labels_[:, 0] < 0)
+    assert_array_equal(model.labels_, fit(base_estimator=noisy).labels_)

@@ -21,10 +21,10 @@ from skextra.cluster._labels import runs_of
 from skextra.cluster._numba import nearest_agreement
 from skextra.cluster._pairs import (
     ALPHAS,
-    auto_alpha,
     gram,
     overlap,
     target_table,
+    threshold,
 )
 from skextra.cluster._spectrum import leading_overlap
 from skextra.cluster._weights import minmax_weights, quadratic_weights
@@ -435,7 +435,7 @@ def test_threads_do_not_change_the_result(settings):
 @examples(60)
 @given(label_matrices())
 def test_automatic_threshold(labels):
-    alpha = auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
+    alpha, _ = threshold(runs_of(labels), "auto", 5000, None, None)
     assert alpha == reference.auto_alpha(labels, ALPHAS)
     _, info = ensemble_weights(labels, "auto", weighting="uniform")
     assert info.alpha == alpha
@@ -443,10 +443,10 @@ def test_automatic_threshold(labels):
 
 def test_automatic_threshold_from_some_rows():
     labels, _ = planted(n=400, m=10, k=3, noise=0.25)
-    exact = auto_alpha(runs_of(labels), 5000, None, np.random.RandomState(0))
+    exact, _ = threshold(runs_of(labels), "auto", 5000, None, None)
     assert exact == reference.auto_alpha(labels, ALPHAS)
     for probes, error in [(400, 0), (200, 0.1)]:
-        with mock.patch("skextra.cluster._pairs.PROBES", probes):
+        with mock.patch("skextra.cluster._pairs._PROBES", probes):
             _, info = ensemble_weights(labels, "auto", exact_below=0, random_state=0)
         assert abs(info.alpha - exact) <= error
 
