@@ -13,34 +13,9 @@ from sklearn.preprocessing import StandardScaler
 
 from skextra.cluster import GPEnsembleClustering, ensemble_weights
 from tests.cluster.common import planted
+from tests.recorder import Recorder
 
 X, Y = load_iris(return_X_y=True)
-
-
-class Recorder:
-    """Write down the calls; stop after `stop_after` clusterings."""
-
-    max_propagation_depth = None
-
-    def __init__(self, stop_after=None):
-        self.calls, self.stop_after, self.fitted = [], stop_after, []
-
-    def setup(self, estimator, context):
-        self.calls.append("setup")
-
-    def teardown(self, estimator, context):
-        self.calls.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None):
-        assert estimator is not None
-        self.calls.append(("begin", context.task_name, context.task_id))
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        self.calls.append(("end", context.task_name, context.task_id))
-        if context.task_name != "clustering":
-            return False
-        self.fitted.append(fitted_estimator)
-        return len(self.fitted) == self.stop_after
 
 
 def fit(*callbacks, **params):

@@ -11,34 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skextra.ensemble import RFEnsembleRegressor
+from tests.recorder import Recorder
 
 X, Y = load_diabetes(return_X_y=True)
 X, Y = X[:120], Y[:120]
-
-
-class Recorder:
-    """Write down the calls; stop after `stop_after` members."""
-
-    max_propagation_depth = None
-
-    def __init__(self, stop_after=None):
-        self.calls, self.stop_after, self.n_ended = [], stop_after, 0
-
-    def setup(self, estimator, context):
-        self.calls.append("setup")
-
-    def teardown(self, estimator, context):
-        self.calls.append("teardown")
-
-    def on_fit_task_begin(self, estimator, context, *, X=None, y=None, metadata=None):
-        assert estimator is not None
-        self.calls.append(("begin", context.task_name, context.task_id))
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        self.calls.append(("end", context.task_name, context.task_id))
-        self.fitted = fitted_estimator
-        self.n_ended += context.task_name == "member"
-        return context.task_name == "member" and self.n_ended == self.stop_after
 
 
 def fit(*callbacks, **params):
@@ -55,7 +31,7 @@ def test_one_task_a_member(params):
     assert recorder.calls == [
         "setup", ("begin", "fit", 0), *members, ("end", "fit", 0), "teardown",
     ]  # fmt: skip
-    assert_allclose(recorder.fitted.predict(X), est.predict(X))
+    assert_allclose(recorder.fitted[-1].predict(X), est.predict(X))
 
 
 def test_infinite_width_is_one_task():
