@@ -113,12 +113,15 @@ class Placement:
 
 
 def spectral(runs, shares, n_clusters, n_init, random_state):
-    """Return the placement by k-means in the spectral embedding, and its eigenvalues."""
+    """Return the placement by k-means in the spectral embedding.
+
+    Also the coordinates of the samples there, and the eigenvalues.
+    """
     cluster_map, eigenvalues = spectral_map(runs, shares, n_clusters, random_state)
-    embedding = normalize(gather(runs.codes, cluster_map))
+    coordinates = normalize(gather(runs.codes, cluster_map))
     model = KMeans(n_clusters, n_init=n_init, random_state=random_state)
-    model.fit(embedding, sample_weight=runs.counts)
-    return Placement(cluster_map, model.cluster_centers_), eigenvalues
+    model.fit(coordinates, sample_weight=runs.counts)
+    return Placement(cluster_map, model.cluster_centers_), coordinates, eigenvalues
 
 
 def linked(runs, shares, weights, n_clusters):

@@ -455,5 +455,5 @@ def consensus_labels(
     if method == "average":
         return linked(runs, shares, weights, n_clusters)
     rng = check_random_state(random_state)
-    placement, _ = spectral(runs, shares, n_clusters, n_init, rng)
-    return placement.labels(placement.coordinates(runs.codes))[runs.inverse]
+    placement, coordinates, _ = spectral(runs, shares, n_clusters, n_init, rng)
+    return placement.labels(coordinates)[runs.inverse]

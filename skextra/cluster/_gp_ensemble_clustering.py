@@ -370,9 +370,11 @@ class GPEnsembleClustering(
                 reconstruction_attributes=agree_so_far,
             ):
                 break
-        vars(self).update(agree())
-        if self.weighting != "uniform":
-            warn_of(self._info, self.tol, stacklevel=4)
+        found = agree()
+        info = found.pop("_info", None)
+        vars(self).update(found)
+        if info is not None:
+            warn_of(info, self.tol, stacklevel=4)
         fit_task.call_on_fit_task_end(
             estimator=self, X=X, y=y, reconstruction_attributes={}
         )
@@ -492,13 +494,14 @@ class GPEnsembleClustering(
         weights, found = self._weigh(runs, rng)
         shares = cluster_shares(runs, weights, self.cluster_weighting)
         if self.consensus == "spectral":
-            placement, eigenvalues = spectral(runs, shares, k, self.n_init, rng)
-            found["eigenvalues_"] = eigenvalues
+            placement, coordinates, found["eigenvalues_"] = spectral(
+                runs, shares, k, self.n_init, rng
+            )
         else:
             linkage_labels = linked(runs, shares, weights, k)
             placement = Placement(affinity_map(runs, shares, linkage_labels, k))
+            coordinates = placement.coordinates(runs.codes)
             found["linkage_labels_"] = linkage_labels
-        coordinates = placement.coordinates(runs.codes)
         assigned = placement.labels(coordinates)
         affinities = affinity_map(runs, shares, assigned[runs.inverse], k)
         if fitted:

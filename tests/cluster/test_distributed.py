@@ -2,7 +2,6 @@
 
 import joblib
 import pytest
-from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.callback import ProgressBar
 from sklearn.cluster import AgglomerativeClustering
@@ -22,21 +21,6 @@ def assert_same(model, other):
     assert_array_equal(model.labels_, other.labels_)
     assert_array_equal(model.weights_, other.weights_)
     assert_allclose(model.embedding_, other.embedding_)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import joblib
 import numpy as np
 import pytest
-from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.callback import ProgressBar
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -13,21 +12,6 @@ from skextra.ensemble._ridge import _scipy_threads
 
 RNG = np.random.RandomState(0)
 X, Y = RNG.randn(60, 3), RNG.randn(60)
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    with (
-        LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            host="127.0.0.1",
-            dashboard_address=None,
-        ) as cluster,
-        Client(cluster) as client,
-    ):
-        yield client
 
 
 @pytest.mark.parametrize("params", [{}, {"alpha": [0.1, 1.0]}, {"solver": "cg"}])
