@@ -105,7 +105,7 @@ def table(results):
             result.demo.task,
             result.demo.data,
             str(result.rows),
-            result.demo.scoring,
+            result.demo.score_name,
             f"[bold]{result.ours.score:.3f}",
             f"{result.baseline.score:.3f}",
             f"{result.ours.seconds:.1f} s",

@@ -26,8 +26,13 @@ class Demo:
     estimator: Callable  # () -> ours, tuned by a GridSearchCV where it has to be
     baseline: Callable  # () -> the same with what people use today
     baseline_name: str
-    scoring: str  # a scorer of scikit-learn: higher is better
+    scoring: str | Callable  # a scorer, or its name in scikit-learn: higher is better
     plot: Callable  # (ax, Result) draws one panel
+
+    @property
+    def score_name(self):
+        """Return what the score is called."""
+        return getattr(self.scoring, "__name__", self.scoring)
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class Result:
             "task": self.demo.task,
             "data": self.demo.data,
             "rows": self.rows,
-            "scoring": self.demo.scoring,
+            "scoring": self.demo.score_name,
             "score": self.ours.score,
             "baseline": self.demo.baseline_name,
             "baseline_score": self.baseline.score,

@@ -1,5 +1,6 @@
-"""Generators of data that scikit-learn does not have."""
+"""Data that scikit-learn does not have."""
 
 from skextra.datasets._generators import make_label_ensemble, make_shapes
+from skextra.datasets._loaders import load_brca1
 
-__all__ = ["make_label_ensemble", "make_shapes"]
+__all__ = ["load_brca1", "make_label_ensemble", "make_shapes"]
