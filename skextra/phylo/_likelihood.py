@@ -12,6 +12,7 @@ from skextra.phylo._numba import (
     variable_probability,
 )
 from skextra.phylo._numba_steps import sweep
+from skextra.utils import row_blocks
 
 CACHE = 2**18  # numbers of a row of each node that stay in the cache together
 
@@ -47,7 +48,7 @@ class Likelihood:
         self.tree, self.walk = tree, tree.walk
         self.edges, self.rates = tree.edges, rates
         self.weights, self.total = weights, weights.sum()
-        self.ascertainment = ascertainment
+        self.ascertainment, self.states = ascertainment, states
         self.n_sites = len(states)
         if ascertainment:  # a last pattern: 0 at all leaves
             states = np.vstack([states, np.ones_like(states[:1])])
@@ -200,8 +201,27 @@ class Likelihood:
         """Return minus the second derivatives of the log-likelihood in the lengths.
 
         A likelihood is linear in the flip of each edge. By the identity of Louis (1982)
-        its mixed derivatives are posterior covariances; these decay along paths.
+        its mixed derivatives are posterior covariances; these decay along paths. The
+        matrix is a sum over sites, made block by block.
         """
+        row_bytes = 64 * len(self.tree.parents) * len(self.rates)
+        blocks = list(row_blocks(self.n_sites, row_bytes))
+        if len(blocks) == 1:
+            return self._information(lengths)
+        weights = self.weights[: self.n_sites]
+        parts = (
+            Likelihood(
+                self.tree,
+                self.states[block],
+                weights[block],
+                self.rates,
+                self.ascertainment,
+            )
+            for block in blocks
+        )
+        return sum(part._information(lengths) for part in parts)
+
+    def _information(self, lengths):
         parents = self.tree.parents
         columns = self.messages.shape[2]
         chain = np.zeros((4, len(parents), columns))

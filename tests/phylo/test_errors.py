@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 from skextra.phylo import PhyloBranchLengths
+from skextra.phylo import _likelihood as likelihood_room
 from skextra.phylo._errors import inverse
 from skextra.phylo._rates import gamma_rates
 from tests.phylo import reference
@@ -243,3 +244,18 @@ def test_inverse_of_an_indefinite_information_is_not_known():
     assert (
         half[0, 0] == pytest.approx(0.25) and np.isnan(half[[0, 1, 1], [1, 0, 1]]).all()
     )
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"ascertainment": True}, {"n_rate_categories": 3, "alpha": 0.5}]
+)
+def test_blocks_of_patterns_add(params, monkeypatch):
+    parents, _, X = simulated(1, 5, 800, gamma_rates(0.5, 1))
+    if "ascertainment" in params:
+        X = X[X.min(axis=1) < X.max(axis=1)]
+    whole = PhyloBranchLengths(parents, **params).fit(X)
+    monkeypatch.setattr(
+        likelihood_room, "row_blocks", lambda n, _: [slice(0, 3), slice(3, n)]
+    )
+    parts = PhyloBranchLengths(parents, **params).fit(X)
+    assert_allclose(parts.covariance_, whole.covariance_, rtol=1e-8, atol=1e-12)
