@@ -6,8 +6,6 @@ from importlib.resources import files
 from sklearn.utils import Bunch
 from sklearn.utils._param_validation import validate_params
 
-from skextra.phylo import ry_coding
-
 
 @validate_params({"as_frame": ["boolean"]}, prefer_skip_nested_validation=True)
 def load_brca1(*, as_frame=False):
@@ -61,6 +59,8 @@ def load_brca1(*, as_frame=False):
     >>> brca1.feature_names[:3]
     ['FlyingFox', 'DogFaced', 'FreeTaile']
     """
+    from skextra.phylo import ry_coding  # a quarter of a second that others need not
+
     folder = files("skextra.datasets") / "data"
     text = gzip.decompress((folder / "brca1.fasta.gz").read_bytes()).decode()
     names, sequences = zip(*map(str.split, text.split(">")[1:]), strict=True)
