@@ -4,6 +4,7 @@ import gzip
 from importlib.resources import files
 
 from sklearn.utils import Bunch
+from sklearn.utils._optional_dependencies import check_pandas_support
 from sklearn.utils._param_validation import validate_params
 
 
@@ -40,10 +41,15 @@ def load_brca1(*, as_frame=False):
             Newick text of the phylogeny of the mammals by Murphy et al. [1]_, without
             branch lengths.
 
+    Raises
+    ------
+    ImportError
+        If `as_frame` is true and pandas is not installed.
+
     Notes
     -----
-    The alignment and the tree are those of the package cogent3, of which they have the
-    BSD 3-clause licence, by Gavin Huttley; its text lies beside the data.
+    The alignment and the tree come with the package cogent3, copyright Gavin Huttley,
+    under the BSD 3-clause licence, whose text lies beside the data.
 
     References
     ----------
@@ -66,8 +72,7 @@ def load_brca1(*, as_frame=False):
     names, sequences = zip(*map(str.split, text.split(">")[1:]), strict=True)
     data, names = ry_coding(list(sequences)), list(names)
     if as_frame:
-        import pandas as pd
-
+        pd = check_pandas_support("load_brca1")
         data = pd.DataFrame(data, columns=names)
     tree = (folder / "mammals.nwk").read_text().strip()
     return Bunch(data=data, feature_names=names, tree=tree)

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+from sklearn.utils._optional_dependencies import check_pandas_support
 
 from skextra.phylo import _alignment_formats as formats
 
@@ -79,13 +80,7 @@ def read_alignment(source, *, coding="binary"):
     """
     if coding not in ("binary", "ry", None):
         raise ValueError(f"coding must be 'binary', 'ry' or None, got {coding!r}.")
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError(
-            "read_alignment needs pandas: pip install skextra[plot]"
-        ) from error
-
+    pd = check_pandas_support("read_alignment")
     names, symbols, missing, tokens = formats.read_any(formats.text_of(source))
     if coding is None:
         cells = symbols.astype(object)

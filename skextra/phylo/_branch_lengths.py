@@ -10,7 +10,6 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from skextra.phylo._distances import distances
 from skextra.phylo._fitted_tree import FittedTreeMixin
@@ -21,7 +20,7 @@ from skextra.phylo._inputs import (
     matched,
     starting_lengths,
 )
-from skextra.phylo._model import INPUT, Model, weighted_patterns
+from skextra.phylo._model import Model, validated, weighted_patterns
 from skextra.phylo._rates import MAX_ALPHA
 from skextra.phylo._solvers import SOLVERS, Limits
 from skextra.phylo._trees import suppressed
@@ -73,8 +72,8 @@ class PhyloBranchLengths(
 
     t_min, t_max : float, default=1e-8 and 10.0
         Bounds of the lengths, in expected changes per site. `t_min` is 1e-15 or more
-        and `t_max` 15 or less, where the states of the ends are independent to all
-        digits.
+        and less than `t_max`, which is 15 or less, where the states of the ends are
+        independent to 13 digits.
 
     n_rate_categories : int, default=1
         With more than one, each site has one of so many equally frequent rates, the
@@ -83,7 +82,9 @@ class PhyloBranchLengths(
 
     alpha : float or None, default=None
         Shape of the gamma distribution, up to 1e6: small values are very unequal rates.
-        None estimates it, between 0.02 and 100. Not used with one category.
+        None estimates it, between 0.02 and 100: L-BFGS-B first finds it with the
+        lengths, and then `solver` takes over with the lengths alone. Not used with one
+        category.
 
     ascertainment : bool, default=False
         Whether the data were chosen to have variable sites alone. The likelihood is
@@ -92,7 +93,7 @@ class PhyloBranchLengths(
 
     solver : {"auto", "coordinate", "em", "lbfgs"}, default="auto"
         - "coordinate": sweeps over the edges, each at its maximum.
-        - "em": expectation maximisation, which is slow. For one rate and without
+        - "em": expectation maximisation, which is slow. Only for one rate and without
           `ascertainment`.
         - "lbfgs": L-BFGS-B on the square roots of the lengths.
         - "auto": sweeps, and L-BFGS where these are slow or where an edge ends at
@@ -104,8 +105,8 @@ class PhyloBranchLengths(
         0.6.
 
     max_iter : int, default=500
-        Largest number of iterations from a start. With 0 the lengths are those of the
-        start, without standard errors.
+        Largest number of iterations from a start, all searches together. With 0 the
+        lengths are those of the start, without standard errors; `alpha` must be given.
 
     tol : float, default=1e-10
         Iterations end when no correlation across an edge, exp(-2 length), changes by
@@ -137,11 +138,13 @@ class PhyloBranchLengths(
 
     standard_errors_ : ndarray of shape (n_edges,)
         Standard errors of the lengths; NaN for an edge at a bound, and where the data
-        do not tell the length, as of two edges of which they tell the sum.
+        do not tell the length, as of two edges of which they tell the sum. All are
+        NaN if they were not asked for.
 
-    covariance_ : ndarray of shape (n_edges, n_edges)
-        Their covariance, with NaN in the same rows and columns. Where `alpha` was
-        estimated, its error is in it.
+    covariance_ : ndarray of shape (n_edges, n_edges) or None
+        Their covariance, with NaN in the same rows and columns; None if standard errors
+        were not asked for. Where `alpha` was estimated, and not at an end of its range,
+        its error is in it.
 
     at_bound_ : ndarray of shape (n_edges,), dtype bool
         Whether a length is `t_min` or `t_max`.
@@ -153,7 +156,7 @@ class PhyloBranchLengths(
         Number of iterations from the best start.
 
     converged_ : bool
-        Whether they ended before `max_iter`.
+        Whether they ended by themselves; False with ``max_iter=0``.
 
     alpha_ : float or None
         Shape of the distribution of the rates; None with one category.
@@ -191,13 +194,14 @@ class PhyloBranchLengths(
     References
     ----------
     .. [1] D. Clancy Jr., H. Lyu and S. Roch, "Sample complexity of branch-length
-       estimation by maximum likelihood", ICML 2025, Algorithm 1.
+       estimation by maximum likelihood", ICML 2025.
 
     .. [2] P. O. Lewis, "A likelihood approach to estimating phylogeny from discrete
        morphological character data", Systematic Biology 50, 2001 (`ascertainment`).
 
     .. [3] Z. Yang, "Maximum likelihood phylogenetic estimation from DNA sequences with
-       variable rates over sites", Journal of Molecular Evolution 39, 1994 (rates).
+       variable rates over sites: approximate methods", Journal of Molecular Evolution
+       39, 1994 (rates).
 
     Examples
     --------
@@ -286,7 +290,8 @@ class PhyloBranchLengths(
         Raises
         ------
         ValueError
-            If a parameter or the data are not as documented; if the leaves of the tree
+            If the parameters, alone or together, or the data are not as documented; if
+            the leaves of the tree
             are not the columns of `X`; if a leaf has no state at any site; or, with
             `ascertainment`, if a site is constant, or could be where cells are missing.
 
@@ -324,9 +329,11 @@ class PhyloBranchLengths(
             found, n_lost = model.covariance(problem, step, self.standard_errors)
         vars(self).update(model.fitted(step, found))
         if not (step.converged or stopped) and self.max_iter:
+            slow = self.solver in ("coordinate", "em")
+            hint = ", or take solver='auto'" if slow else ""
             warnings.warn(
                 f"The lengths still changed after max_iter={self.max_iter} iterations; "
-                "raise max_iter or tol, or take solver='auto' or 'lbfgs'.",
+                f"raise max_iter or tol{hint}.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -361,7 +368,7 @@ class PhyloBranchLengths(
             )
         if not self.max_iter and self.n_rate_categories > 1 and self.alpha is None:
             raise ValueError("max_iter=0 estimates nothing, so alpha must be given.")
-        X = validate_data(self, X, **INPUT, ensure_min_features=2)
+        X = validated(self, X, ensure_min_features=2)
         patterns = weighted_patterns(
             X, sample_weight, self.binarize, self.ascertainment
         )

@@ -52,12 +52,12 @@ DEMO = Demo(
     task="phylogeny",
     problem="How much has changed along each branch of a tree, and how sure is that?",
     answer="PhyloBranchLengths finds the lengths of greatest likelihood with their "
-    "standard errors, and scores trees by sites that it has not seen.",
+    "standard errors, where sites have different rates, and scores trees on new sites.",
     data="mammals",
     load=_load,
     estimator=_estimator,
     baseline=_baseline,
-    baseline_name="neighbour joining and least squares",
+    baseline_name="neighbour joining and least squares, one rate",
     scoring=loglik,
     plot=_plot,
 )

@@ -6,6 +6,7 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 from sklearn.utils.validation import check_is_fitted
 
 from skextra.phylo._layout import edge_of, midpoint, places, rooted
+from skextra.phylo._newick import checked_arrays
 
 
 class PhyloTreeDisplay:
@@ -99,9 +100,9 @@ class PhyloTreeDisplay:
         Raises
         ------
         ValueError
-            If no edge has the outgroup alone on one side, or `coverage` is not a share.
+            If no edge has the outgroup alone on one side, `coverage` is not a share, or
+            the parents, lengths and names do not make a tree.
         """
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
         check_is_fitted(estimator)
         display = cls(
             estimator.parents_,
@@ -138,7 +139,8 @@ class PhyloTreeDisplay:
         Raises
         ------
         ValueError
-            If no edge has the outgroup alone on one side, or `coverage` is not a share.
+            If no edge has the outgroup alone on one side, `coverage` is not a share, or
+            the parents, lengths and names do not make a tree.
         """
         check_matplotlib_support(f"{type(self).__name__}.plot")
         import matplotlib.pyplot as plt
@@ -186,7 +188,12 @@ class PhyloTreeDisplay:
         These are the lengths as they are drawn, the errors, the bounds, and the
         lengths as they are.
         """
-        parents, names = np.asarray(self.parents), list(self.leaf_names)
+        tree = checked_arrays(self.parents, self.branch_lengths, self.leaf_names)
+        parents, names = tree.parents, list(self.leaf_names)
+        if np.isnan(tree.branch_lengths[parents >= 0]).any():
+            raise ValueError(
+                "branch_lengths must have a length for each edge, got NaN."
+            )
         values = np.full((4, len(parents)), np.nan)
         lengths = self.branch_lengths
         given = lengths, self.standard_errors, self.at_bound, lengths

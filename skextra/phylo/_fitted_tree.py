@@ -9,12 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skextra.phylo._display import PhyloTreeDisplay
 from skextra.phylo._likelihood import Likelihood
-from skextra.phylo._model import INPUT, weighted_patterns
-from skextra.phylo._simulate import simulate, variable
+from skextra.phylo._model import validated, weighted_patterns
+from skextra.phylo._simulate import named, simulate, variable
 from skextra.utils import run_parallel
 
 
@@ -32,8 +32,14 @@ class FittedTreeMixin:
         Returns
         -------
         loglik : ndarray of shape (n_sites,)
-            Natural logarithm of the probability of each site; with `ascertainment`,
-            given that it is variable. That of a site without states is 0.
+            Natural logarithm of the probability of each site, which is 0 for one
+            without states; with `ascertainment`, given that it is variable.
+
+        Raises
+        ------
+        ValueError
+            With `ascertainment`, if a site is constant, or could be where cells are
+            missing.
         """
         patterns = self._patterns(X)
         return self._by_blocks(patterns, Likelihood.site_values)[patterns.inverse]
@@ -53,6 +59,11 @@ class FittedTreeMixin:
         -------
         loglik : float
             Mean of :meth:`score_samples`.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`score_samples`.
         """
         return float(self.score_samples(X).mean())
 
@@ -68,6 +79,11 @@ class FittedTreeMixin:
         -------
         probability : ndarray of shape (n_sites, n_inner_nodes)
             Column j is for node n_leaves + j of `parents_`.
+
+        Raises
+        ------
+        ValueError
+            As :meth:`score_samples`.
         """
         patterns = self._patterns(X)
         ones = self._by_blocks(patterns, Likelihood.posterior)[patterns.inverse]
@@ -78,10 +94,11 @@ class FittedTreeMixin:
             "self": "no_validation",
             "n_samples": [Interval(Integral, 1, None, closed="left")],
             "random_state": ["random_state"],
+            "as_frame": ["boolean"],
         },
         prefer_skip_nested_validation=True,
     )
-    def sample(self, n_samples=1, random_state=None):
+    def sample(self, n_samples=1, random_state=None, *, as_frame=False):
         """Draw sites from the fitted model.
 
         Parameters
@@ -92,10 +109,21 @@ class FittedTreeMixin:
         random_state : int, RandomState instance or None, default=None
             Seed of the draws.
 
+        as_frame : bool, default=False
+            Whether to return a pandas DataFrame, whose columns have the leaves' names.
+
         Returns
         -------
-        X : ndarray of shape (n_samples, n_leaves), dtype int8
+        X : ndarray of shape (n_samples, n_leaves), dtype int8, or DataFrame
             States 0 and 1; of variable sites with `ascertainment`.
+
+        Raises
+        ------
+        ValueError
+            With `ascertainment`, if less than one site in a million is variable.
+
+        ImportError
+            If `as_frame` is true and pandas is not installed.
         """
         check_is_fitted(self)
         rng = check_random_state(random_state)
@@ -106,9 +134,8 @@ class FittedTreeMixin:
             rates=self._model.rates(self.alpha_),
             rng=rng,
         )
-        return (
-            variable(draw, n_samples) if self._model.ascertainment else draw(n_samples)
-        )
+        X = variable(draw, n_samples) if self._model.ascertainment else draw(n_samples)
+        return named(X, self.leaf_names_, "sample") if as_frame else X
 
     @validate_params(
         {
@@ -132,8 +159,8 @@ class FittedTreeMixin:
             Characters, as a rule those of `fit`.
 
         n_bootstraps : int, default=100
-            Number of draws, each of as many sites as the weights sum to, with
-            replacement.
+            Number of draws, each of as many sites as the weights sum to, rounded, and 1
+            at least, with replacement.
 
         sample_weight : array-like of shape (n_sites,), default=None
             How often each site counts; by default once.
@@ -155,34 +182,31 @@ class FittedTreeMixin:
         Raises
         ------
         ValueError
-            If the weights sum to more than 2**62.
+            If the weights are not as documented or sum to more than 2**62, or if the
+            model was fitted with ``max_iter=0``.
 
         Warns
         -----
         ConvergenceWarning
             If `max_iter` iterations were not enough for a draw.
         """
-        patterns = self._patterns(X, sample_weight)
+        patterns, model = self._patterns(X, sample_weight), self._model
+        if not model.limits.max_iter:
+            raise ValueError("A model of max_iter=0 estimates nothing to bootstrap.")
         rng = check_random_state(random_state)
         total = patterns.weights.sum()
         if total > 2**62:
             raise ValueError(f"sample_weight must sum to at most 2**62, got {total}.")
         share, n_sites = patterns.weights / total, max(1, round(total))
-        draws = rng.multinomial(n_sites, share, size=n_bootstraps)
-        found = list(
-            run_parallel(
-                (
-                    delayed(self._model.refitted)(patterns, n, self.branch_lengths_)
-                    for n in draws
-                ),
-                n_jobs,
-            )
-        )
+        start, refitted = self.branch_lengths_, delayed(model.refitted)
+        draws = (rng.multinomial(n_sites, share) for _ in range(n_bootstraps))
+        tasks = (refitted(patterns, counts, start) for counts in draws)
+        found = list(run_parallel(tasks, n_jobs))
         lost = sum(not step.converged for step in found)
         if lost:
             warnings.warn(
                 f"The lengths of {lost} of {n_bootstraps} draws still changed after "
-                f"max_iter={self._model.limits.max_iter} iterations.",
+                f"max_iter={model.limits.max_iter} iterations.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -209,7 +233,7 @@ class FittedTreeMixin:
     def _patterns(self, X, sample_weight=None):
         """Return the patterns of new sites."""
         check_is_fitted(self)
-        X = validate_data(self, X, **INPUT, reset=False)
+        X = validated(self, X, reset=False)
         model = self._model
         return weighted_patterns(X, sample_weight, model.binarize, model.ascertainment)
 

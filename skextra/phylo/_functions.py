@@ -65,7 +65,7 @@ def cfn_distance(X, *, binarize=0.0, sample_weight=None, max_distance=MAX_DISTAN
            [0.255, 0.   , 0.805],
            [0.255, 0.805, 0.   ]])
     """
-    X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan")
+    X = check_array(X, dtype="numeric", ensure_all_finite="allow-nan", input_name="X")
     patterns = weighted_patterns(X, sample_weight, binarize)
     return distances(patterns.states, patterns.weights, max_distance)
 
@@ -107,8 +107,8 @@ def neighbor_joining(distances, names=None):
 
     References
     ----------
-    .. [1] N. Saitou and M. Nei, "The neighbor-joining method", Molecular Biology and
-       Evolution 4, 1987.
+    .. [1] N. Saitou and M. Nei, "The neighbor-joining method: a new method for
+       reconstructing phylogenetic trees", Molecular Biology and Evolution 4, 1987.
 
     Examples
     --------
@@ -119,7 +119,9 @@ def neighbor_joining(distances, names=None):
     """
     if names is None:
         names = getattr(distances, "columns", None)
-    d = check_array(distances, dtype=np.float64, ensure_min_samples=2)
+    d = check_array(
+        distances, dtype=np.float64, ensure_min_samples=2, input_name="distances"
+    )
     if d.shape[0] != d.shape[1]:
         raise ValueError(f"distances must be square, got an array of shape {d.shape}.")
     checks = {

@@ -21,6 +21,10 @@ def listed(items, most=10):
 
 def as_tree(tree, n_leaves=None):
     """Return what a user has for a tree; arrays of parents have no names."""
+    if isinstance(tree, list | tuple) and any(isinstance(item, str) for item in tree):
+        raise TypeError(
+            f"tree must be one tree, got a {type(tree).__name__} of {len(tree)} texts."
+        )
     if isinstance(tree, list | tuple) or hasattr(tree, "__array__"):
         parents, n_leaves = checked_parents(tree, n_leaves)
         unknown = np.full(len(parents), np.nan)
@@ -51,7 +55,7 @@ def matched(tree, names, has_names):
     known = set(names)
     extra = [name for name in leaves if name not in known]
     if absent or extra:
-        hint = "" if has_names else " X has no column names: pass a DataFrame."
+        hint = "" if has_names else " X has no column names that are str."
         raise ValueError(
             "The leaves of the tree must be the columns of X; not in the tree: "
             f"{listed(absent) or 'none'}; not in X: {listed(extra) or 'none'}.{hint}"
@@ -112,6 +116,8 @@ def given_lengths(tree, lengths, name):
         lengths = np.asarray(lengths, dtype=float)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must hold numbers: {error}.") from error
+    if lengths.shape == tree.parents.shape:
+        lengths = lengths[tree.edges]
     if lengths.shape != (n_edges,):
         raise ValueError(
             f"{name} must hold one length for each of {n_edges} edges, got an array of "

@@ -226,6 +226,10 @@ def as_bunch(tree):
     if isinstance(tree, str):
         if _is_nexus(tree):
             tree = read_trees(io.StringIO(tree))[0]
+        if "(" not in tree:
+            raise ValueError(
+                f"Newick text begins with '(', got {tree[:40]!r}; read_trees reads a file."
+            )
         return parse_newick(tree)
     if isinstance(tree, Mapping) and "parents" in tree:
         unknown = set(tree) - {"parents", "branch_lengths", "names"}

@@ -28,7 +28,8 @@ def midpoint(parents, lengths, n_leaves):
     """Return the edge in the middle of the longest path, and how far up it that is."""
     first = np.argmax(_distances(parents, lengths, 0)[0][:n_leaves])
     distance, before = _distances(parents, lengths, first)
-    node = int(np.argmax(distance[:n_leaves]))
+    others = np.where(np.arange(n_leaves) == first, -1, distance[:n_leaves])
+    node = int(np.argmax(others))
     half = distance[node] / 2
     while distance[before[node]] > half:
         node = int(before[node])

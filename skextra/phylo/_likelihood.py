@@ -101,7 +101,7 @@ class Likelihood:
         return self._total(sites, flips)
 
     def ascend(self, lengths, t_min, t_max):
-        """Yield the lengths and their log-likelihood after each sweep (Algorithm 1).
+        """Yield the lengths and their log-likelihood after each sweep (the paper's).
 
         A sweep maximises over one edge after the other, each with all messages up to
         date.
@@ -150,11 +150,10 @@ class Likelihood:
         if chain is None:
             chain = np.empty((4, n_nodes, 0))
         edge_terms(self.walk.edges, self.messages, flips, ratios, posterior, chain)
-        share = np.exp(by_rate - sites)
         shape = len(self.rates), self.n_patterns
-        parts = (part.reshape(len(part), *shape) for part in (ratios, posterior))
-        ratios, posterior = parts
-        return sites, share, ratios[self.edges], posterior
+        ratios = ratios.reshape(n_nodes, *shape)[self.edges]
+        posterior = posterior.reshape(len(posterior), *shape)
+        return sites, np.exp(by_rate - sites), ratios, posterior
 
     def posterior(self, lengths):
         """Return the probability of state 1, of shape (n_patterns, n_inner)."""
@@ -195,6 +194,7 @@ class Likelihood:
         return scores
 
     def _scores(self, lengths, share, ratios):
+        """Return the derivatives by edge and pattern, the added pattern too."""
         return np.einsum("eks,ks,ek->es", ratios, share, self._slopes(lengths))
 
     def information(self, lengths):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skextra.phylo._distances import below
 from skextra.phylo._errors import covariance
@@ -15,8 +15,6 @@ from skextra.phylo._rates import gamma_rates
 from skextra.phylo._solvers import ALPHA_RANGE, Limits, search
 from skextra.phylo._trees import Tree
 from skextra.utils import row_blocks
-
-INPUT = {"dtype": "numeric", "ensure_all_finite": "allow-nan"}  # of validate_data
 
 
 class Model(NamedTuple):
@@ -93,16 +91,16 @@ class Model(NamedTuple):
     def fitted(self, step, covariance=None):
         """Return the fitted attributes."""
         tree, lengths = self.tree, step.lengths
-        edges = tree.edges
-        if covariance is None:
-            covariance = np.full((len(edges), len(edges)), np.nan)
+        edges, errors = tree.edges, np.full(len(lengths), np.nan)
+        if covariance is not None:
+            errors = np.sqrt(np.diag(covariance))
         return {
             "tree_": to_newick(tree.parents, lengths, tree.names),
             "parents_": tree.parents,
             "edges_": np.column_stack([edges, tree.parents[edges]]),
             "branch_lengths_": lengths,
             "theta_": np.exp(-2 * lengths),
-            "standard_errors_": np.sqrt(np.diag(covariance)),
+            "standard_errors_": errors,
             "covariance_": covariance,
             "at_bound_": self.at_bound(lengths),
             "loglik_": step.loglik,
@@ -113,6 +111,21 @@ class Model(NamedTuple):
             "leaf_names_": list(tree.names[: tree.n_leaves]),
             "_model": self,
         }
+
+
+def validated(estimator, X, **options):
+    """Return the characters as an array of numbers, with NaN where missing."""
+    try:
+        return validate_data(
+            estimator, X, dtype="numeric", ensure_all_finite="allow-nan", **options
+        )
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(
+            f"X must hold numbers, the states 0 and 1: {error}. Nucleotides become such "
+            "by ry_coding."
+        ) from error
 
 
 def weighted_patterns(X, sample_weight, binarize, ascertainment=False):

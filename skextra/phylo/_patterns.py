@@ -8,9 +8,7 @@ import numpy as np
 class Patterns(NamedTuple):
     """Different sites, in a fixed order."""
 
-    states: (
-        np.ndarray
-    )  # (n_patterns, n_leaves) int8: 1 for state 0, -1 for 1, 0 missing
+    states: np.ndarray  # (n_patterns, n_leaves) int8, those of `as_states`
     weights: np.ndarray  # (n_patterns,) sum of the weights of the sites
     inverse: np.ndarray  # (n_sites,) pattern of each site
     complemented: np.ndarray  # (n_sites,) whether states 0 and 1 have changed places
@@ -25,7 +23,7 @@ def as_states(X, binarize):
             site, leaf = np.argwhere(wrong)[0]
             raise ValueError(
                 "With binarize=None X must hold 0, 1 and NaN alone, got "
-                f"{X[site, leaf]!r} in row {site}, column {leaf}."
+                f"{X[site, leaf]} in row {site}, column {leaf}."
             )
         binarize = 0.5
     states = np.where(X > binarize, -1, 1).astype(np.int8)

@@ -5,6 +5,7 @@ from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
+from sklearn.utils._optional_dependencies import check_pandas_support
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 from skextra.phylo._inputs import as_tree, given_lengths
@@ -23,6 +24,12 @@ def simulate(tree, lengths, n_sites, rates, rng):
         flipped = rng.uniform(size=n_sites) < flips[node, rate]
         states[node] = states[tree.parents[node]] ^ flipped
     return states[: tree.n_leaves].T
+
+
+def named(X, names, caller):
+    """Return characters as a DataFrame."""
+    pd = check_pandas_support(caller)
+    return pd.DataFrame(X, columns=list(names))
 
 
 def variable(draw, n_sites):
@@ -159,9 +166,9 @@ def simulate_characters(
     n_sites : int
         Number of sites.
 
-    branch_lengths : array-like of shape (n_edges,), default=None
-        Lengths, in the order of the lower nodes of the edges; by default those of the
-        tree.
+    branch_lengths : array-like of shape (n_edges,) or (n_nodes,), default=None
+        Lengths, in the order of the lower nodes of the edges, or of all nodes, of which
+        the root's is left out; by default those of the tree.
 
     n_rate_categories : int, default=1
         Number of equally frequent rates, the slice means of a gamma distribution.
@@ -186,6 +193,9 @@ def simulate_characters(
     ValueError
         If the tree is not one, or has no lengths and `branch_lengths` is None.
 
+    ImportError
+        If `as_frame` is true and pandas is not installed.
+
     See Also
     --------
     PhyloBranchLengths.sample : Draws from a fitted model.
@@ -202,10 +212,6 @@ def simulate_characters(
     rates = gamma_rates(alpha, n_rate_categories)
     rng = check_random_state(random_state)
     X = simulate(tree, lengths, n_sites, rates, rng)
-    if not as_frame:
-        return X
-    import pandas as pd
-
     names = tree.names[: tree.n_leaves]
     names = names if any(names) else [f"x{i}" for i in range(tree.n_leaves)]
-    return pd.DataFrame(X, columns=list(names))
+    return named(X, names, "simulate_characters") if as_frame else X

@@ -74,12 +74,8 @@ def em(problem, start, limits):
 
 def lbfgs(problem, start, limits):
     """Yield the step to where L-BFGS-B ends."""
-
-    def value_and_gradient(lengths):
-        return problem.gradient(lengths)
-
     if start.n_iter < limits.max_iter:
-        end = _quasi_newton(problem, value_and_gradient, start, limits)
+        end, _ = _quasi_newton(problem, problem.gradient, start, limits)
         if end.loglik < start.loglik:  # by rounding, where there was nothing to gain
             end = end._replace(lengths=start.lengths, loglik=start.loglik)
         yield end
@@ -148,7 +144,7 @@ def _quasi_newton(problem, value_and_gradient, start, limits, more=(), bounds=()
         n_iter=start.n_iter + result.nit,
         converged=bool(result.success or np.abs(still).max() < 1e-6),
     )
-    return (step, *result.x[n:]) if more else step
+    return step, result.x[n:]
 
 
 def with_best_alpha(problem, start, limits):
@@ -166,7 +162,7 @@ def with_best_alpha(problem, start, limits):
         value, by_length, by_rate = problem.gradients(lengths)
         return value, np.append(by_length, by_rate @ (high - low) / 2e-4)
 
-    step, log_alpha = _quasi_newton(
+    step, (log_alpha,) = _quasi_newton(
         problem,
         value_and_gradient,
         start,

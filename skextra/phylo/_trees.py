@@ -69,7 +69,10 @@ def checked_parents(parents, n_leaves=None):
     ValueError
         If they are not a tree whose leaves come first.
     """
-    given = np.asarray(parents)
+    try:
+        given = np.asarray(parents)
+    except ValueError as error:  # ragged
+        raise ValueError(f"The parents of a tree must be one array: {error}") from error
     if given.ndim != 1 or given.size < 2:
         raise ValueError(
             "A tree must be an array of the parents of at least 2 nodes, got one of "

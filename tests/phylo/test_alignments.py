@@ -409,7 +409,7 @@ def test_missing_pandas(monkeypatch):
 
     assert find_spec("pandas")
     monkeypatch.setattr(builtins, "__import__", without_pandas)
-    with pytest.raises(ImportError, match=r"pip install skextra\[plot\]"):
+    with pytest.raises(ImportError, match="read_alignment requires pandas"):
         read(">a\n0\n")
 
 

@@ -4,7 +4,9 @@ import io
 import itertools
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
@@ -202,13 +204,12 @@ def test_a_node_of_many_children_below_the_root(shortest):
 
 
 def test_error_bars_do_not_pass_the_upper_end_of_an_edge():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("Agg")
+    plt.switch_backend("Agg")
     display = PhyloTreeDisplay([3, 3, 3, -1], [0.1, 0.2, 0.3], "abc", [1, 1, 1]).plot()
     segments = [part for c in display.ax_.collections for part in c.get_segments()]
     assert min(part[:, 0].min() for part in segments) > -1e-12
     assert max(part[:, 0].max() for part in segments) > 2
-    matplotlib.pyplot.close(display.figure_)
+    plt.close(display.figure_)
 
 
 @pytest.mark.parametrize("value", [1e-9, 0.5, 2.0])
@@ -222,7 +223,6 @@ def test_one_category_has_no_shape():
 
 
 def test_numbers_are_no_names_where_the_columns_have_their_own():
-    pd = pytest.importorskip("pandas")
     named = pd.DataFrame(X, columns=list("abcd"))
     numbers = "((0,1),2,3);"
     assert PhyloBranchLengths(numbers).fit(X).leaf_names_ == list("0123")
@@ -306,3 +306,68 @@ def test_bootstrap_draws_a_site_at_least():
     drawn = model.bootstrap(X, 2, sample_weight=weights, random_state=0)
     # One site says that nothing changed, or that all did.
     assert ((drawn <= 1e-7) | (drawn >= 1)).all()
+
+
+@pytest.mark.parametrize("lengths", [[0, 0, 0], [1e-8, 1e-8, 1e-8]])
+def test_a_tree_without_lengths_is_drawn(lengths):
+    plt.switch_backend("Agg")
+    display = PhyloTreeDisplay([3, 3, 3, -1], lengths, list("abc")).plot()
+    assert {text.get_text() for text in display.ax_.texts} == set("abc")
+    plt.close(display.figure_)
+
+
+@pytest.mark.parametrize(
+    ("parents", "lengths", "message"),
+    [
+        ([3, 3, 3, -1], [0.1, np.nan, 0.1], "a length for each edge, got NaN"),
+        ([3, 3, 3, -1], [0.1, 0.2], "branch_lengths must have one value for each"),
+        ([1, 0, 3, -1], [0.1, 0.2, 0.3], "cycle"),
+    ],
+)
+def test_what_is_no_tree_is_not_drawn(parents, lengths, message):
+    with pytest.raises(ValueError, match=message):
+        PhyloTreeDisplay(parents, lengths, list("abc")).plot()
+
+
+def test_nucleotides_are_to_be_coded():
+    with pytest.raises(ValueError, match="by ry_coding"):
+        PhyloBranchLengths().fit(np.array([["A", "C"], ["G", "T"]], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("tree", "error", "message"),
+    [
+        (["(x0,x1);", "(x1,x0);"], TypeError, "one tree, got a list of 2 texts"),
+        ("/home/me/tree.nwk", ValueError, "read_trees reads a file"),
+        ([[1, 2], [3]], ValueError, "must be one array"),
+    ],
+)
+def test_what_is_not_one_tree(tree, error, message):
+    with pytest.raises(error, match=message):
+        PhyloBranchLengths(tree).fit(np.eye(2))
+
+
+def test_lengths_of_all_nodes_leave_the_root_out():
+    tree = parse_newick("(a:.1,b:.2,c:.3);")
+    draws = [
+        simulate_characters(tree, 50, branch_lengths=lengths, random_state=0)
+        for lengths in (tree.branch_lengths, tree.branch_lengths[:-1], None)
+    ]
+    assert (draws[0] == draws[1]).all() and (draws[0] == draws[2]).all()
+
+
+def test_named_samples_are_fitted_again():
+    tree = "(a:.1,b:.2,c:.3);"
+    X = simulate_characters(tree, 50, as_frame=True, random_state=0)
+    model = PhyloBranchLengths(tree).fit(X)
+    drawn = model.sample(40, random_state=0, as_frame=True)
+    assert list(drawn.columns) == list("abc")
+    assert (drawn.to_numpy() == model.sample(40, random_state=0)).all()
+    assert PhyloBranchLengths(tree).fit(drawn).n_features_in_ == 3
+
+
+def test_no_bootstrap_of_what_was_not_estimated():
+    X = simulate_characters("(x0:.1,x1:.2,x2:.3);", 50, random_state=0)
+    model = PhyloBranchLengths(max_iter=0).fit(X)
+    with pytest.raises(ValueError, match="max_iter=0 estimates nothing"):
+        model.bootstrap(X, 2)

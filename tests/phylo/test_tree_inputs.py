@@ -142,7 +142,7 @@ def test_trees_that_do_not_fit(tree, message):
 
 
 def test_a_hint_where_X_has_no_names():
-    with pytest.raises(ValueError, match="X has no column names: pass a DataFrame"):
+    with pytest.raises(ValueError, match="X has no column names that are str"):
         PhyloBranchLengths(TREE).fit(X.to_numpy())
 
 
