@@ -146,10 +146,10 @@ plt.show()
 
 # %%
 # The two agree: for the 83 lengths beyond two standard errors of zero the median ratio
-# is 1.01. Nearer to zero it is 0.99, and varies more. There the error is not symmetric,
+# is 1.01. Nearer to zero it is 1.06, and varies more. There the error is not symmetric,
 # so quantiles of the bootstrap are better intervals than the length and two errors to
 # either side. Five lengths are at zero, with no standard error; the bootstrap leaves
-# them there in 97 % of the draws or more.
+# them there in 96 % of the draws or more.
 #
 # On the right: a model of one rate misses changes that follow one another at the same
 # site. It matters for the longest edges, but not much.
