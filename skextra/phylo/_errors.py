@@ -6,6 +6,7 @@ from scipy.linalg import eigh
 from skextra.phylo._rates import gamma_rates
 
 LOG_STEP = 1e-3  # of the shape of the rates, in differences of the gradient
+NOTHING = 1e-12  # of information in a site: that of a length of 7
 SINGULAR = 1e-8  # of the eigenvalues of an information scaled to a diagonal of 1
 
 
@@ -50,19 +51,21 @@ def covariance(problem, lengths, free, kind, alpha=None):
     n = len(lengths)
     rows = np.append(np.flatnonzero(free), np.arange(n, len(information)))
     found = np.full_like(information, np.nan)
-    found[np.ix_(rows, rows)] = inverse(information[np.ix_(rows, rows)])
+    least = NOTHING * problem.total
+    found[np.ix_(rows, rows)] = inverse(information[np.ix_(rows, rows)], least)
     found = found[:n, :n]
     return found, int((free & np.isnan(np.diag(found))).sum())
 
 
-def inverse(information):
+def inverse(information, least):
     """Return the inverse of a positive semi-definite matrix.
 
-    Rows and columns that a direction of no information touches are NaN; all are, if
-    there is a direction of negative information: this is no maximum.
+    Rows and columns of less information than ``least``, or that a direction of no
+    information touches, are NaN; all are, if there is a direction of negative
+    information: this is no maximum.
     """
     found = np.full_like(information, np.nan)
-    known = np.diag(information) > SINGULAR * np.diag(information).max(initial=0.0)
+    known = np.diag(information) > least
     scale = np.sqrt(np.diag(information)[known])
     values, vectors = eigh(information[np.ix_(known, known)] / np.outer(scale, scale))
     if (values < -SINGULAR).any():

@@ -78,6 +78,10 @@ class Likelihood:
         logs = logs.reshape(len(self.rates), -1) - np.log(2 * len(self.rates))
         return logs[0] if len(logs) == 1 else logsumexp(logs, axis=0), logs
 
+    def _up(self, flips):
+        """Bring the messages to the root; return what `_sites` says of them."""
+        return self._sites(up_pass(self.walk.up, self.messages, flips))
+
     def _variable(self, flips):
         """Return the probability of the sites that count: all, or the variable ones."""
         if not self.ascertainment:
@@ -91,14 +95,13 @@ class Likelihood:
     def site_values(self, lengths):
         """Return the log-likelihood of each pattern."""
         flips = self.flips(lengths)
-        sites, _ = self._sites(up_pass(self.walk.up, self.messages, flips))
+        sites, _ = self._up(flips)
         return sites[: self.n_sites] - np.log(self._variable(flips))
 
     def value(self, lengths):
         """Return the log-likelihood."""
         flips = self.flips(lengths)
-        sites, _ = self._sites(up_pass(self.walk.up, self.messages, flips))
-        return self._total(sites, flips)
+        return self._total(self._up(flips)[0], flips)
 
     def ascend(self, lengths, t_min, t_max):
         """Yield the lengths and their log-likelihood after each sweep (the paper's).
@@ -112,9 +115,8 @@ class Likelihood:
         concave = len(self.rates) == 1 and not self.ascertainment
         bounds = np.array([t_min, t_max])
         low, high = flip_probabilities(bounds, 1.0) if concave else bounds
-        logs = up_pass(self.walk.up, self.messages, flips)
+        sites, by_rate = self._up(flips)
         while True:
-            sites, by_rate = self._sites(logs)
             share = np.exp(by_rate - sites).ravel()
             self._start()
             logs = sweep(
@@ -136,13 +138,12 @@ class Likelihood:
                 lengths[p <= low], lengths[p >= high] = t_min, t_max
             else:
                 lengths = nodes[self.edges]
-            yield lengths, self._total(self._sites(logs)[0], flips)
+            sites, by_rate = self._sites(logs)
+            yield lengths, self._total(sites, flips)
 
-    def _terms(self, lengths, chain=None):
+    def _terms(self, flips, chain=None):
         """Return the log-likelihoods, the shares, and the ratios and posteriors."""
-        flips = self.flips(lengths)
-        logs = up_pass(self.walk.up, self.messages, flips)
-        sites, by_rate = self._sites(logs)
+        sites, by_rate = self._up(flips)
         self._start()
         n_nodes, columns = len(self.tree.parents), self.messages.shape[2]
         ratios = np.zeros((n_nodes, columns))
@@ -157,27 +158,28 @@ class Likelihood:
 
     def posterior(self, lengths):
         """Return the probability of state 1, of shape (n_patterns, n_inner)."""
-        _, share, _, posterior = self._terms(lengths)
+        _, share, _, posterior = self._terms(self.flips(lengths))
         ones = (share * posterior).sum(axis=1).T
         return ones[: self.n_sites]
 
-    def _slopes(self, lengths):
+    def _slopes(self, flips):
         """Return d p / d t of shape (edges, categories)."""
-        return self.rates * (1 - 2 * flip_probabilities(lengths, self.rates))
+        return self.rates * (1 - 2 * flips[self.edges])
 
-    def _site_weights(self, lengths):
+    def _site_weights(self, flips):
         """Return the weights of the patterns in the gradient."""
         if not self.ascertainment:
             return self.weights
-        variable = self._variable(self.flips(lengths))
+        variable = self._variable(flips)
         return np.append(self.weights[:-1], self.total * (1 - variable) / variable)
 
     def gradients(self, lengths):
         """Return the log-likelihood, and its derivatives in the lengths and rates."""
-        sites, share, ratios, _ = self._terms(lengths)
-        by_flip = np.einsum("eks,ks->ek", ratios, share * self._site_weights(lengths))
-        by_product = by_flip * (1 - 2 * flip_probabilities(lengths, self.rates))
-        value = self._total(sites, self.flips(lengths))
+        flips = self.flips(lengths)
+        sites, share, ratios, _ = self._terms(flips)
+        by_flip = np.einsum("eks,ks->ek", ratios, share * self._site_weights(flips))
+        by_product = by_flip * (1 - 2 * flips[self.edges])  # of rate and length
+        value = self._total(sites, flips)
         return value, by_product @ self.rates, lengths @ by_product
 
     def gradient(self, lengths):
@@ -186,16 +188,17 @@ class Likelihood:
 
     def scores(self, lengths):
         """Return the derivatives of the log-likelihood by edge and pattern."""
-        _, share, ratios, _ = self._terms(lengths)
-        scores = self._scores(lengths, share, ratios)
+        flips = self.flips(lengths)
+        _, share, ratios, _ = self._terms(flips)
+        scores = self._scores(flips, share, ratios)
         if self.ascertainment:
-            weight = self._site_weights(lengths)[-1] / self.total
+            weight = self._site_weights(flips)[-1] / self.total
             return scores[:, :-1] + weight * scores[:, -1:]
         return scores
 
-    def _scores(self, lengths, share, ratios):
+    def _scores(self, flips, share, ratios):
         """Return the derivatives by edge and pattern, the added pattern too."""
-        return np.einsum("eks,ks,ek->es", ratios, share, self._slopes(lengths))
+        return np.einsum("eks,ks,ek->es", ratios, share, self._slopes(flips))
 
     def information(self, lengths):
         """Return minus the second derivatives of the log-likelihood in the lengths.
@@ -206,8 +209,9 @@ class Likelihood:
         """
         row_bytes = 64 * len(self.tree.parents) * len(self.rates)
         blocks = list(row_blocks(self.n_sites, row_bytes))
+        flips = self.flips(lengths)
         if len(blocks) == 1:
-            return self._information(lengths)
+            return self._information(flips)
         weights = self.weights[: self.n_sites]
         parts = (
             Likelihood(
@@ -219,15 +223,14 @@ class Likelihood:
             )
             for block in blocks
         )
-        return sum(part._information(lengths) for part in parts)
+        return sum(part._information(flips) for part in parts)
 
-    def _information(self, lengths):
+    def _information(self, flips):
         parents = self.tree.parents
         columns = self.messages.shape[2]
         chain = np.zeros((4, len(parents), columns))
-        _, share, ratios, posterior = self._terms(lengths, chain)
-        slopes = self._slopes(lengths)
-        weights = self._site_weights(lengths)
+        _, share, ratios, posterior = self._terms(flips, chain)
+        slopes, weights = self._slopes(flips), self._site_weights(flips)
         shared = share * weights
 
         variance = np.zeros((len(parents), columns))
@@ -257,5 +260,5 @@ class Likelihood:
         outer = weights.copy()
         if self.ascertainment:
             outer[-1] = -(weights[-1] ** 2) / self.total
-        scores = self._scores(lengths, share, ratios)
+        scores = self._scores(flips, share, ratios)
         return (scores * outer) @ scores.T - second

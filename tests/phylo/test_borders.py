@@ -29,6 +29,7 @@ from skextra.phylo._layout import rooted
 from skextra.phylo._patterns import as_states, compress
 from skextra.phylo._rates import gamma_rates
 from skextra.phylo._solvers import Step
+from tests.phylo import reference
 from tests.phylo.common import moved, problem, random_states, rerooted
 from tests.recorder import Recorder
 
@@ -159,9 +160,20 @@ def test_starts_that_end_together_leave_the_first(seed):
     np.testing.assert_array_equal(many.fit(data).branch_lengths_, first.branch_lengths_)
 
 
+def test_short_and_long_edges_both_have_errors():
+    parents, lengths = [4, 4, 4, 4, -1], [1e-6, 0.1, 0.1, 3.5]
+    patterns = reference.all_patterns(4)
+    weights = 1e10 * reference.site_likelihoods(parents, lengths, patterns)
+    model = PhyloBranchLengths(parents).fit(patterns, sample_weight=weights)
+    np.testing.assert_allclose(model.branch_lengths_, lengths, rtol=1e-3)
+    hessian = reference.hessian(parents, model.branch_lengths_, patterns, weights)
+    expected = np.sqrt(np.diag(np.linalg.inv(-hessian)))
+    np.testing.assert_allclose(model.standard_errors_, expected, rtol=1e-4)
+
+
 def test_information_that_is_rounding_alone_is_none():
     for tiny in [1e-12, 0.0, -1e-17]:
-        found = inverse(np.diag([4.0, tiny, 1.0]))
+        found = inverse(np.diag([4.0, tiny, 1.0]), 1e-10)
         known = np.array([0.25, np.nan, 1.0])
         np.testing.assert_allclose(np.diag(found), known)
 
