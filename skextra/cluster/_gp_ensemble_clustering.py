@@ -42,7 +42,7 @@ from skextra.cluster._labels import (
     require_labels,
 )
 from skextra.cluster._weights import clustering_weights, warn_of
-from skextra.utils import DocLinkMixin, run_parallel
+from skextra.utils import DocLinkMixin, forget, run_parallel
 
 
 def _float_like(X):
@@ -342,7 +342,7 @@ class GPEnsembleClustering(
         SparseTargetWarning
             If fewer than 90 % of the rows are in a pair which reaches `alpha`.
         """
-        self._forget()
+        forget(self)
         X = self._validate_X(X, reset=True)
         rng = check_random_state(self.random_state)
         labels_input = self.input == "labels"
@@ -455,12 +455,6 @@ class GPEnsembleClustering(
             ensure_min_features=2 if reset else 1,
         )
         return as_labels(X)
-
-    def _forget(self):
-        """Drop the attributes of an earlier fit but the names of the features."""
-        for name in list(vars(self)):
-            if name.endswith("_") and not name.endswith("_in_"):
-                delattr(self, name)
 
     def _base_clusterings(self, X, rng):
         """Return the unfitted base clusterings."""

@@ -31,7 +31,7 @@ from skextra.ensemble._members import (
     fit_member_cg,
     score_path,
 )
-from skextra.utils import row_blocks, run_parallel
+from skextra.utils import forget, row_blocks, run_parallel
 
 # What the fitted model is made of: later changes of these must not reach it.
 FIXED = (
@@ -160,9 +160,8 @@ class StepsMixin:
 
     def _forget(self):
         """Leave nothing of an earlier fit behind but the names of the features."""
-        for name in list(vars(self)):
-            if name == "_sums" or (name.endswith("_") and not name.endswith("_in_")):
-                delattr(self, name)
+        forget(self)
+        vars(self).pop("_sums", None)
 
     def _prepare_inputs(self, X, y, sample_weight):
         """Centre and scale of the inputs, and the random features."""

@@ -24,7 +24,7 @@ from skextra.phylo._model import Model, validated, weighted_patterns
 from skextra.phylo._rates import MAX_ALPHA
 from skextra.phylo._solvers import SOLVERS, Limits
 from skextra.phylo._trees import suppressed
-from skextra.utils import DocLinkMixin
+from skextra.utils import DocLinkMixin, forget
 
 RANDOM_MEANS = 0.1, 0.6  # of the exponential lengths of random starts
 
@@ -304,7 +304,7 @@ class PhyloBranchLengths(
             If the likelihood has no strict maximum in the lengths of some edges between
             their bounds, which then have no standard errors.
         """
-        self._forget()
+        forget(self)
         patterns, names = self._validate(X, sample_weight)
         model = self._model_for(patterns, names)
         problem = model.likelihood(patterns, model.alpha)
@@ -348,12 +348,6 @@ class PhyloBranchLengths(
             estimator=self, X=X, y=y, reconstruction_attributes={}
         )
         return self
-
-    def _forget(self):
-        """Drop the attributes of an earlier fit but the names of the features."""
-        for name in list(vars(self)):
-            if name == "_model" or (name.endswith("_") and not name.endswith("_in_")):
-                delattr(self, name)
 
     def _validate(self, X, sample_weight):
         """Return the patterns of the sites that count, and names for the columns."""

@@ -23,3 +23,28 @@ class DocLinkMixin:
         "https://skextra.readthedocs.io/en/stable/api/generated/"
         "{estimator_module}.{estimator_name}.html"
     )
+
+
+def forget(estimator):
+    """Drop the attributes of an earlier fit, but the names and number of the features.
+
+    A fit that fails then leaves no earlier one that could be taken for it. The features
+    are for scikit-learn's validation to set.
+
+    Parameters
+    ----------
+    estimator : object
+        Estimator that is about to be fitted again.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from skextra.utils import forget
+    >>> model = LinearRegression().fit([[0], [1]], [0, 1])
+    >>> forget(model)
+    >>> hasattr(model, "coef_"), hasattr(model, "n_features_in_")
+    (False, True)
+    """
+    for name in list(vars(estimator)):
+        if name.endswith("_") and not name.endswith("_in_"):
+            delattr(estimator, name)
