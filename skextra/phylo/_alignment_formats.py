@@ -196,21 +196,28 @@ def _same(one, other):
     return one.names == other.names and np.array_equal(one.symbols, other.symbols)
 
 
+def after_comment(text, start):
+    """Return the position after a comment in square brackets, which may nest; or None."""
+    depth = 0
+    for bracket in BRACKET.finditer(text, start):
+        depth += 1 if bracket[0] == "[" else -1
+        if not depth:
+            return bracket.end()
+    return None
+
+
 def without_comments(text):
-    """Return NEXUS or Newick text without comments in square brackets; they may nest."""
-    kept, start, place, depth = [], 0, 0, 0
-    while found := (BRACKET if depth else BRACKET_OR_QUOTE).search(text, place):
-        if found[0] == "[":
-            if not depth:
-                kept.append(text[start : found.start()])
-                start = found.start()
-            depth += 1
-        elif found[0] == "]":
-            depth -= 1
-            start = start if depth else found.end()
+    """Return NEXUS or Newick text without comments."""
+    kept, start, place = [], 0, 0
+    while found := BRACKET_OR_QUOTE.search(text, place):
         place = found.end()
-    if depth:
-        raise ValueError(f"The comment that begins at position {start} never ends.")
+        if found[0] == "[":
+            kept.append(text[start : found.start()])
+            start = place = after_comment(text, found.start())
+            if place is None:
+                raise ValueError(
+                    f"The comment that begins at position {found.start()} never ends."
+                )
     return "".join(kept) + text[start:]
 
 

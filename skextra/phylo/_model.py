@@ -45,8 +45,7 @@ class Model(NamedTuple):
 
     def search(self, problem, starts):
         """Yield the best step so far after each iteration."""
-        known = self.n_rate_categories == 1 or self.alpha is not None
-        return search(problem, starts, self.solver, self.limits, self.alpha, not known)
+        return search(problem, starts, self.solver, self.limits, self.alpha)
 
     def refitted(self, patterns, counts, start):
         """Return the best step for other weights of the patterns.

@@ -5,6 +5,7 @@ import re
 import numpy as np
 from sklearn.utils import Bunch
 
+from skextra.phylo._alignment_formats import after_comment
 from skextra.phylo._trees import checked_lengths, checked_parents, preorder
 from skextra.phylo._walk import children_of
 
@@ -28,7 +29,9 @@ def _tokens(text):
     place = 0
     while place < len(text):
         if text[place] == "[":
-            place = _after_comment(text, place)
+            start, place = place, after_comment(text, place)
+            if place is None:
+                raise _malformed("a comment that never ends", start)
             continue
         found = TOKEN.match(text, place)
         if not found:
@@ -46,16 +49,6 @@ def _tokens(text):
 
 def _shown(mark):
     return "the end" if mark == ";" else repr(mark)
-
-
-def _after_comment(text, start):
-    """Return the position after a comment in square brackets, which may nest."""
-    depth = 0
-    for bracket in re.finditer(r"[\[\]]", text[start:]):
-        depth += 1 if bracket[0] == "[" else -1
-        if not depth:
-            return start + bracket.end()
-    raise _malformed("a comment that never ends", start)
 
 
 def parse_newick(text):

@@ -116,16 +116,15 @@ def _mixed_slopes(mix, weights, constant, variable):
 
 
 @njit(cache=True, nogil=True)
-def best_length(
-    agree, gain, share, weights, rates, constant, variable, t, low, high, mix
-):
+def best_length(agree, gain, share, weights, rates, variable, t, low, high, mix):
     """Climb from the length t to a maximum by Newton's method in a bracket.
 
     With several rates, or for variable sites alone, the function is not concave: the
     step is halved until the likelihood has not fallen. On return ``mix[0]`` is by what
-    factor the likelihood of each pattern has grown.
+    factor the likelihood of each pattern has grown. ``variable`` is the probability of
+    a variable site, 1 where all sites count; with the length its new value is returned.
     """
-    start, now = t, variable
+    start, now, constant = t, variable, 1 - variable
     seen_low = seen_high = False
     for _ in range(60):
         _mixed(agree, gain, share, rates, t, mix)
@@ -230,7 +229,6 @@ def sweep(
                     share,
                     weights,
                     rates,
-                    1 - variable,
                     variable,
                     lengths[node],
                     low,

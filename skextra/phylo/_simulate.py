@@ -56,12 +56,9 @@ def variable(draw, n_sites):
 
 def _pair(lineages, shape, rng):
     """Take the two lineages that are joined next."""
-    if shape == "coalescent":
-        for _ in range(2):
+    for _ in range(2):
+        if shape == "coalescent":
             lineages.rotate(rng.randint(len(lineages)))
-            yield lineages.popleft()
-    else:
-        yield lineages.popleft()
         yield lineages.popleft()
 
 

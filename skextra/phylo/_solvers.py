@@ -175,10 +175,10 @@ def with_best_alpha(problem, start, limits):
     return step._replace(alpha=alpha, loglik=problem.value(step.lengths))
 
 
-def climb(problem, lengths, solver, limits, alpha, estimated):
-    """Yield the start and the steps from it."""
+def climb(problem, lengths, solver, limits, alpha):
+    """Yield the start and the steps from it; several rates without alpha have its best."""
     start, known = Step(lengths, problem.value(lengths), alpha=alpha), True
-    if estimated:
+    if alpha is None and len(problem.rates) > 1:
         start = with_best_alpha(problem, start, limits)
         known = start.converged
     start = start._replace(converged=False)
@@ -187,11 +187,11 @@ def climb(problem, lengths, solver, limits, alpha, estimated):
         yield step._replace(converged=step.converged and known)
 
 
-def search(problem, starts, solver, limits, alpha, estimated):
+def search(problem, starts, solver, limits, alpha):
     """Yield the best step so far after each iteration from each start."""
     best = None
     for lengths in starts:
-        for step in climb(problem, lengths, solver, limits, alpha, estimated):
+        for step in climb(problem, lengths, solver, limits, alpha):
             ahead = best is None or step.loglik > best.loglik + 1e-9 * abs(best.loglik)
             yield step if ahead else best
         best = step if ahead else best

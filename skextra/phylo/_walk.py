@@ -86,8 +86,10 @@ def walk(parents, n_leaves):
             leave(node)
             stack.pop()
             continue
-        step([sweep, edges], *steps[-1][:-1], wide=steps[-1][-1])
-        child = steps.pop()[1]
+        to_child = steps.pop()
+        sweep.append(to_child)
+        edges.append(to_child)
+        child = to_child[1]
         if children[child]:
             stack.append((child, enter(child)))
     up, sweep, edges = (

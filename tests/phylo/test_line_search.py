@@ -109,7 +109,7 @@ def test_best_length(seed, k, ascertainment):
 
     mix = np.empty((3, n))
     t, variable = best_length(
-        agree.ravel(), gain.ravel(), (share / site).ravel(), weights, rates, constant,
+        agree.ravel(), gain.ravel(), (share / site).ravel(), weights, rates,
         1 - constant, start, 1e-8, 10.0, mix,
     )  # fmt: skip
     assert variable == pytest.approx(1 - constant * mix[0, -1], rel=1e-12)
@@ -140,7 +140,7 @@ def test_best_length_at_a_bound_and_flat(start):
             / np.tile((agree + flips * gain).reshape(2, 2).mean(axis=0), 2)
         )
         t, variable = best_length(
-            agree, gain, share, weights, rates, 0.0, 1.0, start, 1e-8, 10.0, mix
+            agree, gain, share, weights, rates, 1.0, start, 1e-8, 10.0, mix
         )
         assert variable == 1
         return t
