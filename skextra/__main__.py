@@ -34,7 +34,7 @@ def parse():
     """Read the command line."""
     parser = argparse.ArgumentParser(
         prog="python -m skextra",
-        description="Fit each method of skextra, and what people use today, to real data.",
+        description="Fit each method of skextra, and what people use today, to data.",
     )
     parser.add_argument(
         "--list", action="store_true", help="list the demonstrations and stop"

@@ -1,4 +1,4 @@
-"""One demonstration a sub-package: real data, our estimator, and what people use today."""
+"""One demonstration a sub-package: data, our estimator, and what people use today."""
 
 import time
 from collections.abc import Callable
@@ -22,7 +22,7 @@ class Demo:
     problem: str  # the user's question, in plain words
     answer: str  # what skextra offers for it, in one line
     data: str  # the data set
-    load: Callable  # () -> X, y
+    load: Callable  # () -> X, y, and a dict of what else fit takes of each row, if any
     estimator: Callable  # () -> ours, tuned by a GridSearchCV where it has to be
     baseline: Callable  # () -> the same with what people use today
     baseline_name: str
@@ -83,15 +83,17 @@ def run(demo, advance):
 
     Both get one BLAS thread, which is fair, and steady on a busy machine.
     """
-    X, y = demo.load()
-    X_train, X_test, y_train, y_test = train_test_split(
-        X, y, test_size=0.25, random_state=0
+    X, y, *more = demo.load()
+    more = more[0] if more else {}
+    X_train, X_test, y_train, y_test, *parts = train_test_split(
+        X, y, *more.values(), test_size=0.25, random_state=0
     )
+    params = dict(zip(more, parts[::2], strict=True))
 
     def fit(search):
         start = time.perf_counter()
         with threadpool_limits(1):
-            search.fit(X_train, y_train)
+            search.fit(X_train, y_train, **params)
         seconds = time.perf_counter() - start
         score = get_scorer(demo.scoring)(search, X_test, y_test)
         advance()
