@@ -3,7 +3,7 @@
 from itertools import count
 
 import numpy as np
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import coo_array, csr_array
 
 from skextra.mdp._threads import in_threads
 from skextra.utils import row_blocks
@@ -98,14 +98,16 @@ class CallableSampler:
 
     def counts(self, size):
         """Return how often each next state came in `size` draws of each pair."""
-        rows, n_states = [], self.model.n_states
-        for s, a in self.pairs:
-            row = sum(
-                np.bincount(states, minlength=n_states)
-                for states in self.draws(s, a, size)
-            )
-            rows.append(csr_array(row.reshape(1, -1)))
-        return vstack(rows, format="csr")
+        rows, columns, times = [], [], []
+        for row, (s, a) in enumerate(self.pairs):
+            for states in self.draws(s, a, size):
+                different, counts = np.unique(states, return_counts=True)
+                rows.append(np.full(different.size, row))
+                columns.append(different)
+                times.append(counts)
+        places = np.concatenate(rows), np.concatenate(columns)
+        shape = self.model.n_pairs, self.model.n_states
+        return coo_array((np.concatenate(times), places), shape=shape).tocsr()
 
     def means(self, values, size):
         """Return the mean of values of the next state over `size` draws of each pair."""
