@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from skextra.mdp import _numba
 from skextra.mdp._threads import in_threads
 
-# States that a thread gets at least: fewer are done before a thread has started.
+# States that a thread gets at least: with fewer, starting it costs what it gains.
 LEAST_STATES = 100_000
 
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
@@ -70,7 +71,6 @@ def hard_models(n):
         yield P, [R, 1e9 * R, 1e-9 * R, 1e6 + 1e-3 * R, 1e-200 * R][i % 5]
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("discount", [None, 0.5, 1 - 1e-6])
 def test_intervals_hold_in_exact_arithmetic(discount):
     """Whether the tolerance is reached or not, rounding is within the interval."""
@@ -198,7 +198,6 @@ def test_zero_has_no_sign_as_a_number_of_a_state():
 
 
 def test_index_of_frames_is_no_order():
-    pd = pytest.importorskip("pandas")
     log = simulate_log(make_access_control(2), 400, as_frame=True, random_state=0)
     plain = HalpernMDPSolver().fit(
         log.X.to_numpy(),

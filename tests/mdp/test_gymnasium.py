@@ -267,7 +267,6 @@ def test_first_states_that_end_the_episode():
     assert_allclose(mdp.bias_, [1, 0], rtol=0, atol=1e-6)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("solver", EXACT_SOLVERS)
 @pytest.mark.parametrize("end", [1e-7, 1e-9, 1e-12])
 def test_an_end_of_tiny_probability(solver, end):

@@ -243,7 +243,6 @@ class Counting:
         return rng.choice(6, p=self.P[a, s], size=size)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("variant", ["improved", "paper"])
 @pytest.mark.parametrize("solver", ["savia", "plug_in"])
 def test_draws_are_counted_and_within_the_budget(solver, variant):
