@@ -17,7 +17,7 @@ def end_components(model):
     pair_states = model.pair_states
     live = np.ones(model.n_pairs, dtype=bool)
     while True:
-        _, labels = connected_components(state_graph(model, live), connection="strong")
+        _, labels = connected_components(moves_by(model, live), connection="strong")
         stays = live & stay_inside(model, labels)
         if (stays == live).all():
             break
@@ -28,7 +28,7 @@ def end_components(model):
     return sorted(found, key=lambda states: states[0])
 
 
-def state_graph(model, live):
+def moves_by(model, live):
     """Return the graph of the moves from state to state by some of the pairs."""
     if live.all():
         return model.state_graph
