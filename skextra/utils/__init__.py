@@ -3,5 +3,13 @@
 from skextra.utils._base import DocLinkMixin, forget
 from skextra.utils._blocks import row_blocks, run_parallel
 from skextra.utils._discovery import all_estimators
+from skextra.utils._torch import require_torch
 
-__all__ = ["DocLinkMixin", "all_estimators", "forget", "row_blocks", "run_parallel"]
+__all__ = [
+    "DocLinkMixin",
+    "all_estimators",
+    "forget",
+    "require_torch",
+    "row_blocks",
+    "run_parallel",
+]
