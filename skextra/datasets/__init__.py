@@ -1,6 +1,10 @@
 """Data that scikit-learn does not have."""
 
-from skextra.datasets._generators import make_label_ensemble, make_shapes
+from skextra.datasets._generators import (
+    make_label_ensemble,
+    make_plane_density,
+    make_shapes,
+)
 from skextra.datasets._loaders import load_brca1
 from skextra.datasets._mdps import (
     make_access_control,
@@ -18,6 +22,7 @@ __all__ = [
     "make_garnet",
     "make_inventory",
     "make_label_ensemble",
+    "make_plane_density",
     "make_riverswim",
     "make_shapes",
     "simulate_log",

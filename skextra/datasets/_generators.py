@@ -1,10 +1,11 @@
-"""Artificial data for clustering."""
+"""Artificial data for clustering and for models of densities."""
 
 from numbers import Integral, Real
 
 import numpy as np
+from sklearn.datasets import make_moons
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
 
 @validate_params(
@@ -187,3 +188,56 @@ def make_shapes(n_samples=800, *, noise=0.1, random_state=None):
     X = np.concatenate(groups) + noise * rng.normal(size=(n_samples, 2))
     order = rng.permutation(n_samples)
     return X[order], y[order]
+
+
+@validate_params(
+    {
+        "kind": [StrOptions({"ring", "moons", "checkerboard"})],
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_plane_density(kind="ring", n_samples=2000, *, random_state=None):
+    """Draw points of the plane from a density that is hard to learn.
+
+    Parameters
+    ----------
+    kind : {"ring", "moons", "checkerboard"}, default="ring"
+        "ring": eight normal distributions of standard deviation 0.1 around a circle of
+        radius 2. "moons": those of :func:`sklearn.datasets.make_moons` with noise 0.05.
+        "checkerboard": even on every other square of a board of four by four squares of
+        side 1, around the origin.
+
+    n_samples : int, default=2000
+        Number of points.
+
+    random_state : int, RandomState instance or None, default=None
+        Draws the points.
+
+    Returns
+    -------
+    X : ndarray of shape (n_samples, 2)
+        Points.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not as documented.
+
+    Examples
+    --------
+    >>> from skextra.datasets import make_plane_density
+    >>> make_plane_density("checkerboard", 500, random_state=0).shape
+    (500, 2)
+    """
+    rng = check_random_state(random_state)
+    if kind == "moons":
+        return make_moons(n_samples, noise=0.05, random_state=rng)[0]
+    if kind == "ring":
+        angle = np.pi / 4 * rng.randint(8, size=n_samples)
+        centers = 2 * np.column_stack([np.cos(angle), np.sin(angle)])
+        return centers + 0.1 * rng.normal(size=(n_samples, 2))
+    column, half = rng.randint(4, size=n_samples), rng.randint(2, size=n_samples)
+    square = np.column_stack([column, 2 * half + column % 2])
+    return square + rng.uniform(size=(n_samples, 2)) - 2

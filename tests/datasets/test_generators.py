@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from skextra.datasets import make_label_ensemble, make_shapes
+from skextra.datasets import make_label_ensemble, make_plane_density, make_shapes
 
 
 def within(count, n, p):
@@ -207,3 +207,38 @@ def test_shapes_are_repeatable():
 def test_bad_settings_of_shapes(settings, message):
     with pytest.raises(ValueError, match=message):
         make_shapes(**settings)
+
+
+def test_ring():
+    X = make_plane_density("ring", 8000, random_state=0)
+    mode = np.round(np.arctan2(X[:, 1], X[:, 0]) / (np.pi / 4)).astype(int) % 8
+    assert all(within(count, 8000, 1 / 8) for count in np.bincount(mode, minlength=8))
+    angle = np.pi / 4 * mode
+    around = X - 2 * np.column_stack([np.cos(angle), np.sin(angle)])
+    assert_allclose(around.std(axis=0), 0.1, rtol=0.05)
+    assert_allclose(around.mean(axis=0), 0, atol=0.01)
+
+
+def test_checkerboard():
+    X = make_plane_density("checkerboard", 8000, random_state=0)
+    square = np.floor(X).astype(int) + 2
+    assert square.min() == 0 and square.max() == 3
+    assert np.all(square.sum(axis=1) % 2 == 0)
+    _, counts = np.unique(square, axis=0, return_counts=True)
+    assert len(counts) == 8
+    assert all(within(count, 8000, 1 / 8) for count in counts)
+    assert_allclose((X - np.floor(X)).mean(axis=0), 0.5, atol=0.02)
+
+
+def test_moons_and_draws():
+    moons = make_plane_density("moons", 500, random_state=0)
+    assert moons.shape == (500, 2)
+    assert -1.3 < moons.min() and moons.max() < 2.3
+    for kind in ("ring", "moons", "checkerboard"):
+        first, again, other = (
+            make_plane_density(kind, 50, random_state=seed) for seed in (1, 1, 2)
+        )
+        assert_array_equal(first, again)
+        assert not np.array_equal(first, other)
+    with pytest.raises(ValueError, match="'kind' parameter"):
+        make_plane_density("spiral")
