@@ -7,7 +7,7 @@ RUN := .venv/bin/python -m
 .PHONY: demo test lint doc bench clean
 .NOTPARALLEL:
 
-demo: .venv/plot.stamp
+demo: .venv/plot.stamp .venv/torch.stamp
 	$(RUN) skextra $(ARGS)
 
 # One BLAS thread for each of the two workers.

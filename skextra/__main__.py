@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from skextra._demo import demos, run
+from skextra.utils import require_torch
 
 
 def main():
@@ -21,6 +22,11 @@ def main():
         from rich.console import Console
     except ImportError as error:
         sys.exit(f"The demo needs {error.name}: pip install 'skextra[plot]'")
+    try:
+        if any(demo.needs_torch for demo in chosen):
+            require_torch("The demo")
+    except ImportError as error:
+        sys.exit(str(error))
     results = run_all(chosen, Console(stderr=True))
     picture = draw(results, args.output)
     if args.json:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 
+from sklearn.datasets import load_digits
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
@@ -28,6 +29,7 @@ class Demo:
     baseline_name: str
     scoring: str | Callable  # a scorer, or its name in scikit-learn: higher is better
     plot: Callable  # (ax, Result) draws one panel
+    needs_torch: bool = False
 
     @property
     def score_name(self):
@@ -69,6 +71,12 @@ class Result:
             "fit_seconds": self.ours.seconds,
             "baseline_fit_seconds": self.baseline.seconds,
         }
+
+
+def scaled_digits():
+    """Return the digits, with pixels between 0 and 1, and their labels."""
+    X, y = load_digits(return_X_y=True)
+    return X / 16, y
 
 
 def demos():

@@ -62,3 +62,13 @@ def test_missing_package(package):
     done = demo(prelude=f"import sys; sys.modules['{package}'] = None")
     assert done.returncode == 1
     assert "pip install 'skextra[plot]'" in done.stderr
+
+
+def test_missing_torch():
+    absent = "lambda name, find=find: None if name == 'torch' else find(name)"
+    done = demo(
+        prelude="import importlib.util as util; find = util.find_spec; "
+        f"util.find_spec = {absent}"
+    )
+    assert done.returncode == 1
+    assert done.stderr == 'The demo needs torch: pip install "skextra[torch]"\n'
