@@ -11,7 +11,7 @@ import psutil
 
 import skextra
 
-PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib")
+PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "joblib", "torch")
 
 
 def describe():
