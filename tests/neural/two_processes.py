@@ -29,3 +29,6 @@ if accelerator.is_main_process:
         probability=model.predict_proba(X),
         n_processes=accelerator.num_processes,
     )
+# A process that just ends, while another still talks to it, is at times aborted.
+accelerator.wait_for_everyone()
+accelerator.end_training()
