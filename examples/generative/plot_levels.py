@@ -102,7 +102,7 @@ right.legend()
 # ("decay", with ``rho=7``) or in proportion ("geometric") makes little difference at this
 # scale. The formula is right for long grids; for "vp", whose last steps are very long, it
 # asks for too many until the grid has thousands. The trained networks have the bias that
-# the theory says, and in one evaluation an error of learning on top of it, of two to four
+# the theory says, and in one evaluation an error of learning on top of it, of one to four
 # hundredths. The second evaluation takes that away, and leaves the bias.
 
 plt.show()
