@@ -92,14 +92,17 @@ def test_spectral_embedding(path, labels, weighting, seed):
         assert_allclose(values, expected[:k], atol=1e-9)
         there = np.count_nonzero(values > 1e-9)
         # equal eigenvalues have no eigenvectors of their own
-        if expected[there - 1] - expected[there] > 1e-5 and expected[there - 1] > 1e-5:
+        gap = expected[there - 1] - expected[there]
+        if gap > 1e-5 and expected[there - 1] > 1e-5:
             assert_array_equal(found[:, there:], 0)
             U = Placement(found[:, :there], np.zeros((1, there))).coordinates(
                 runs.codes
             )
             U = U[runs.inverse]
             V = reference.spectral_embedding(labels, w, factors, there)
-            assert_allclose(U @ U.T, V @ V.T, atol=1e-5)
+            # The iterations end at a residual of 1e-8, which the gap divides.
+            error = 1e-8 / gap if path == "operator" else 0
+            assert_allclose(U @ U.T, V @ V.T, atol=1e-6 + error)
 
 
 def test_eigenvectors_up_to_their_sign():
