@@ -46,15 +46,15 @@ def _plot(ax, result):
     ours, _ = result.ours.search.sample(y=labels, random_state=0)
     theirs, _ = result.baseline.search.sample(y=labels)
     strips = [
-        np.hstack(rows[start::2].reshape(-1, 8, 8))
+        np.hstack(np.pad(rows[start::2].reshape(-1, 8, 8), ((0, 0), (1, 1), (1, 1))))
         for rows in (ours, theirs)
         for start in (0, 1)
     ]
     ax.imshow(np.vstack(strips), cmap="gray_r", vmin=0, vmax=1)
-    ax.axhline(15.5, color="C1")
+    ax.axhline(19.5, color="C1")
     ax.set(
         xticks=[],
-        yticks=[7.5, 23.5],
+        yticks=[9.5, 29.5],
         yticklabels=["consistency", "mixtures"],
         title="Digits, drawn by class",
     )
