@@ -366,11 +366,8 @@ class ConsistencyModel(BaseGenerator):
             If torch or skorch is not installed.
         """
         forget(self)
-        try:
+        with self._all_or_nothing():
             return self._learn(X, y)
-        except BaseException:
-            forget(self)
-            raise
 
     def _learn(self, X, y):
         """Do as `fit` says; an error leaves attributes behind."""
@@ -384,18 +381,18 @@ class ConsistencyModel(BaseGenerator):
         self.schedule_, self.n_discretization_ = plan.levels, len(plan.levels) - 1
 
         n_epochs = sum(epochs(n)[0] for n in (plan.teacher_iter, plan.n_iter))
-        with self._session(n_epochs, X, y) as session:
+        with self._course(n_epochs, X, y) as course:
             from skextra.generative import _training
 
             data, going, teacher = self._tensors(Z, codes, train), True, None
             if plan.teacher_iter:
                 parts = _training.teacher(self, plan, Z.shape[1], self._n_classes)
                 rate = TEACHER_RATE * self.learning_rate
-                net, going = self._run(parts, data, plan.teacher_iter, session, rate)
+                net, going = self._run(parts, data, plan.teacher_iter, course, rate)
                 teacher = _training.averaged_module(net)
             if going:
                 parts = _training.student(self, plan, data, self._n_classes, teacher)
-                net, _ = self._run(parts, data, plan.n_iter, session)
+                net, _ = self._run(parts, data, plan.n_iter, course)
                 net.criterion_.denoise = None  # it may hold the training rows
             vars(self).update(self._fitted(net))
             if teacher is not None:
@@ -447,7 +444,7 @@ class ConsistencyModel(BaseGenerator):
             None if part is None else part.to(self._device()) for part in (Z, codes)
         ]
 
-    def _run(self, parts, data, n_iter, session, rate=None):
+    def _run(self, parts, data, n_iter, course, rate=None):
         """Train a module; return its net, and whether training may go on."""
         from skextra.generative._training import callbacks
 
@@ -458,7 +455,7 @@ class ConsistencyModel(BaseGenerator):
         # Of few rows, larger batches would hold each several times.
         batch_size = min(self.batch_size, len(tensors[0]))
         loader = self._batches(tensors, n_batches, batch_size)
-        return net, self._train(net, loader, n_epochs, session)
+        return net, self._train(net, loader, n_epochs, course)
 
     def _fitted(self, net):
         """Return what a fit that ends now leaves: of a teacher, its network as it is."""

@@ -15,11 +15,11 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skextra.optim import make_optimizer
-from skextra.utils import DocLinkMixin, require_torch
+from skextra.utils import DocLinkMixin, forget, require_torch
 
 
 @dataclass(frozen=True)
-class Session:
+class Course:
     """A fit that is under way."""
 
     root: object  # scikit-learn's callback context of the fit
@@ -34,11 +34,11 @@ class BaseNeural(DocLinkMixin, CallbackSupportMixin, BaseEstimator, ABC):
     parameters ``optimizer``, ``optimizer_params``, ``learning_rate``, ``batch_size``,
     ``device``, ``callbacks``, ``random_state`` and ``verbose``; its ``fit``, under
     :func:`~sklearn.callback.with_callbacks`, validates its input as any estimator does,
-    and then trains inside ``self._session``: ``self._make_net`` gives a skorch net of a
+    and then trains inside ``self._course``: ``self._make_net`` gives a skorch net of a
     module and an objective, and
     ``self._train`` hands it a loader of batches.
 
-    - torch's global generator is seeded from ``random_state`` during the session, so
+    - torch's global generator is seeded from ``random_state`` during the fit, so
       that initialisers and dropout are reproducible, and is left as it was before.
     - Each epoch is a subtask of scikit-learn's callbacks.
     - ``callbacks`` are skorch's: early stopping, schedules of the learning rate,
@@ -101,10 +101,19 @@ class BaseNeural(DocLinkMixin, CallbackSupportMixin, BaseEstimator, ABC):
         return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
 
     @contextmanager
-    def _session(self, n_epochs, X, y, states=None):
+    def _all_or_nothing(self):
+        """Drop what a fit has set if it fails, or is interrupted."""
+        try:
+            yield
+        except BaseException:
+            forget(self)
+            raise
+
+    @contextmanager
+    def _course(self, n_epochs, X, y, states=None):
         """Keep torch's generators apart, and tell the callbacks of begin and end.
 
-        The random numbers go on from the states in which another session ended.
+        The random numbers go on from the states in which another fit ended.
         """
         require_torch(type(self).__name__)
         from skextra.neural._random import private_stream
@@ -114,7 +123,7 @@ class BaseNeural(DocLinkMixin, CallbackSupportMixin, BaseEstimator, ABC):
         root.call_on_fit_task_begin(estimator=self, **data)
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
         with private_stream(seed, self._device(), states) as get_states:
-            yield Session(root, data, get_states)
+            yield Course(root, data, get_states)
         root.call_on_fit_task_end(estimator=self, **data, reconstruction_attributes={})
 
     def _make_net(
@@ -151,11 +160,11 @@ class BaseNeural(DocLinkMixin, CallbackSupportMixin, BaseEstimator, ABC):
 
         return batches(Rows(*tensors), batch_size or self.batch_size, n_batches)
 
-    def _train(self, net, loader, n_epochs, session, valid=None):
+    def _train(self, net, loader, n_epochs, course, valid=None):
         """Train for some epochs; return whether no callback of scikit-learn stopped it."""
         from skextra.neural._net import Reporter
 
-        reporter, net.max_epochs = Reporter(self, session), n_epochs
+        reporter, net.max_epochs = Reporter(self, course), n_epochs
         # Ahead of callbacks that may stop the epoch, behind those that compute its loss.
         place = [name for name, _ in net.callbacks_].index("valid_loss") + 1
         net.callbacks_.insert(place, ("reporter", reporter))

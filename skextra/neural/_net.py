@@ -171,13 +171,13 @@ def is_pair(item):
 class Reporter(Callback):
     """Tell scikit-learn's callbacks of each epoch, and stop if they ask for it."""
 
-    def __init__(self, estimator, session):
-        self.estimator, self.session, self.stopped = estimator, session, False
+    def __init__(self, estimator, course):
+        self.estimator, self.course, self.stopped = estimator, course, False
 
     def on_epoch_begin(self, net, **kwargs):
         """Begin a subtask."""
-        self.task = self.session.root.subcontext(task_name="epoch")
-        self.task.call_on_fit_task_begin(estimator=self.estimator, **self.session.data)
+        self.task = self.course.root.subcontext(task_name="epoch")
+        self.task.call_on_fit_task_begin(estimator=self.estimator, **self.course.data)
 
     def on_epoch_end(self, net, **kwargs):
         """End the subtask; refuse a loss that is no number."""
@@ -190,7 +190,7 @@ class Reporter(Callback):
             )
         self.stopped = self.task.call_on_fit_task_end(
             estimator=self.estimator,
-            **self.session.data,
+            **self.course.data,
             reconstruction_attributes=lambda: self.estimator._fitted(net),
         )
         if self.stopped:

@@ -1,6 +1,7 @@
 """What the classifier and the regressor of a torch module share."""
 
 import sys
+from contextlib import nullcontext
 from copy import deepcopy
 from numbers import Integral, Real
 
@@ -105,24 +106,22 @@ class NeuralPredictor(BaseNeural):
         """
         if not (self.warm_start and hasattr(self, "module_")):
             forget(self)
-            self._states = None  # of torch's generators, where the last session ended
+            self._states = None  # of torch's generators, where the last fit ended
         return self._learn(X, y, self.max_epochs, net=None)
 
     def _learn(self, X, y, n_epochs, net):
         """Train a net for some epochs: one that goes on, or a new one if it is None."""
         again = hasattr(self, "module_")
-        try:
-            states = getattr(self, "_states", None)
-            with self._session(n_epochs, X, y, states) as session:
-                train, valid, rows = self._load(X, y, again)
-                net = net or self._new_net(rows, again)
-                self._train(net, train, n_epochs, session, valid)
-                vars(self).update(self._fitted(net))
-                self._states = session.states()
-        except BaseException:
-            if not again:
-                forget(self)
-            raise
+        states = getattr(self, "_states", None)
+        with (
+            nullcontext() if again else self._all_or_nothing(),
+            self._course(n_epochs, X, y, states) as course,
+        ):
+            train, valid, rows = self._load(X, y, again)
+            net = net or self._new_net(rows, again)
+            self._train(net, train, n_epochs, course, valid)
+            vars(self).update(self._fitted(net))
+            self._states = course.states()
         return self
 
     def _load(self, X, y, again):
