@@ -154,11 +154,11 @@ class BaseNeural(DocLinkMixin, CallbackSupportMixin, BaseEstimator, ABC):
         )
         return net.initialize()
 
-    def _batches(self, tensors, n_batches=None, batch_size=None):
-        """Return a loader of tensors: one shuffled pass, or some random batches."""
+    def _batches(self, tensors, n_batches, batch_size):
+        """Return a loader of random batches of tensors, drawn with replacement."""
         from skextra.neural._net import Rows, batches
 
-        return batches(Rows(*tensors), batch_size or self.batch_size, n_batches)
+        return batches(Rows(*tensors), batch_size, n_batches)
 
     def _train(self, net, loader, n_epochs, course, valid=None):
         """Train for some epochs; return whether no callback of scikit-learn stopped it."""
