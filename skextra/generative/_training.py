@@ -7,6 +7,7 @@ import numpy as np
 import torch
 from skorch.callbacks import Callback, LRScheduler
 from torch.optim.lr_scheduler import CosineAnnealingLR
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from skextra.generative._losses import (
     ConsistencyObjective,
@@ -43,7 +44,7 @@ class Averaging(Callback):
         """Move the averages toward the weights."""
         if training:
             decay = min(self.decay, (1 + self.step) / (10 + self.step))
-            torch._foreach_lerp_(*self.pairs, 1 - decay)
+            get_ema_multi_avg_fn(decay)(*self.pairs, self.step)
             self.step += 1
 
 
