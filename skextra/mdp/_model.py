@@ -9,7 +9,7 @@ from joblib import effective_n_jobs
 from scipy.sparse import csr_array
 
 from skextra.mdp import _numba
-from skextra.mdp._threads import in_threads
+from skextra.utils import in_threads
 
 # States that a thread gets at least: with fewer, starting it costs what it gains.
 LEAST_STATES = 100_000

@@ -5,8 +5,7 @@ from itertools import count
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from skextra.mdp._threads import in_threads
-from skextra.utils import row_blocks
+from skextra.utils import in_threads, row_blocks
 
 DRAWS_AT_ONCE = 2**20  # asked of a user's function
 
