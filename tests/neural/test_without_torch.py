@@ -29,17 +29,27 @@ def site(tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("name", USES)
-def test_error_says_what_to_install(name, site):
-    code = f"import skextra\nX, y = [[0.0], [1.0]] * 9, [0, 1] * 9\n{USES[name]}"
-    done = subprocess.run(
+def run(code, site):
+    """Run code where torch is not installed."""
+    return subprocess.run(
         [sys.executable, "-S", "-c", code],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), str(site)])},
     )
+
+
+@pytest.mark.parametrize("name", USES)
+def test_error_says_what_to_install(name, site):
+    code = f"import skextra\nX, y = [[0.0], [1.0]] * 9, [0, 1] * 9\n{USES[name]}"
+    done = run(code, site)
     assert done.returncode == 1
     message = done.stderr.splitlines()[-1]
     needs = "torch" if "skextra.optim" in USES[name] else "torch and skorch"
     assert message == f'ImportError: {name} needs {needs}: pip install "skextra[torch]"'
+
+
+def test_ranking_of_numpy_arrays_needs_no_torch(site):
+    done = run("from skextra.ranking import soft_rank as f; print(*f([3, 1, 2]))", site)
+    assert done.stdout.split()[2] == "2.0", done.stderr
