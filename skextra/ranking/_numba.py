@@ -179,7 +179,8 @@ def settle(v, kernel, peak, k, sign, alpha, offset, t):
     """Shift thresholds by what rounding in long scans has left between sum and k."""
     rows, n = v.shape
     for r in range(rows):
-        inside, missing, beyond = 0, 0.0, 0.0  # the sum is inside - missing + beyond
+        # The sum is inside - peak * missing + peak * beyond.
+        inside, missing, beyond = 0, 0.0, 0.0
         for start in range(0, n, 512):  # sums of sums: rounding does not add up
             low, high = 0.0, 0.0
             for j in range(start, min(start + 512, n)):
@@ -188,11 +189,11 @@ def settle(v, kernel, peak, k, sign, alpha, offset, t):
                     low += kernel[r, j]
                 else:
                     high += kernel[r, j]
-            missing += peak[r] * low
-            beyond += peak[r] * high
+            missing += low
+            beyond += high
         if peak[r] == 0:
             continue
-        shift = ((inside - k[r]) + (beyond - missing)) / (beyond + missing)
+        shift = ((inside - k[r]) / peak[r] + (beyond - missing)) / (beyond + missing)
         if abs(shift) < 1e-15:
             continue
         for j in range(n):
@@ -280,18 +281,18 @@ def log_memberships_vjp(
 def ranks(order, decay, weights, out):
     """Write half plus the weighted LapSum at each value: its soft rank."""
     rows, n = order.shape
-    step = 0 if weights.size == 1 else 1
+    step = 0 if weights.shape[1] == 1 else 1
     for r in range(rows):
         before, below, above = 0.0, 0.0, 0.0
         for j in range(n):
             i = order[r, j]
-            weight = weights[r * step, i * step]
+            weight = weights[r, i * step]
             out[r, i] = before + (1.0 + weight - below) / 2
             before += weight
             below = decay[r, j] * (weight + below)
         for j in range(n - 2, -1, -1):
             i = order[r, j + 1]
-            above = decay[r, j] * (weights[r * step, i * step] + above)
+            above = decay[r, j] * (weights[r, i * step] + above)
             out[r, order[r, j]] += above / 2
 
 
@@ -303,12 +304,12 @@ def ranks_vjp(g, order, decay, weights, alpha, out):
     constant `g`, which ranks do not feel, is not lost in rounding but 0.
     """
     rows, n = g.shape
-    step = 0 if weights.size == 1 else 1
+    step = 0 if weights.shape[1] == 1 else 1
     for r in range(rows):
         near, drift, last, here = 0.0, 0.0, 0.0, 0.0
         for j in range(n):
             i = order[r, j]
-            weight = weights[r * step, i * step]
+            weight = weights[r, i * step]
             here = g[r, i] / weight
             if j > 0:
                 drift = decay[r, j - 1] * (drift + (here - last) * near)
@@ -319,7 +320,7 @@ def ranks_vjp(g, order, decay, weights, alpha, out):
         near, drift = 0.0, 0.0
         for j in range(n - 1, -1, -1):
             i = order[r, j]
-            weight = weights[r * step, i * step]
+            weight = weights[r, i * step]
             here = g[r, i] / weight
             if j < n - 1:
                 drift = decay[r, j] * (drift + (here - last) * near)

@@ -240,3 +240,28 @@ def test_slope_at_a_level_in_a_wide_gap():
         assert grad_w[0, 0] == expected
         assert np.isfinite(grad_w[0, 1])
         assert np.isfinite(grad_x).all() and np.isfinite(grad_alpha).all()
+
+
+def test_one_weight_for_all_of_a_row():
+    x, weights = np.array([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]]), np.ones((2, 1))
+    found, saved = _rows.rank(x, np.ones(2), np.repeat(weights, 3, axis=1))
+    *_, order, decay = saved
+    out = np.empty_like(x)
+    # Numbers that would be seen if more than one were read.
+    weights = np.array([[1.0, np.nan, np.nan], [1.0, np.nan, np.nan]])[:, :1]
+    kernels.ranks(order, decay, weights, out)
+    assert_array_equal(out, found)
+    expected, _ = _rows.rank_vjp(x, saved)
+    kernels.ranks_vjp(x, order, decay, weights, np.ones(2), out)
+    assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize("gap", [1000.0, 1400.0, 1470.0, 1480.0, 1487.0])
+def test_settling_where_weights_underflow(gap):
+    """Logarithms keep their digits where the weights have hardly any."""
+    x = np.array([[0.0, 1.0, 1.0 + gap, 1.5 + gap]])
+    p, t, _ = _rows.topk(x, 2.0, 1.0, log=True)
+    up, down = 1 + np.exp(-0.5), 1 + np.exp(-1.0)
+    exact = 1 + gap / 2 + (np.log(down) - np.log(up)) / 2
+    assert_allclose(t, exact, rtol=1e-15)
+    assert_allclose(p[0, :2], x[0, :2] - exact - np.log(2), rtol=1e-15)
