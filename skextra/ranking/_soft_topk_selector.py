@@ -18,6 +18,7 @@ from skextra.ranking._gates import (
     gates,
     log_loss,
     squared_error,
+    start,
 )
 from skextra.utils import DocLinkMixin, forget
 
@@ -194,23 +195,15 @@ class SoftTopKSelector(
         X, y, weight = self._validate(X, y, sample_weight)
         k = self._n_to_select(X.shape[1])
         loss, target = self._loss_and_target(y, weight, is_float)
-        share, (columns, _, scale) = weight / weight.sum(), alike(X, weight, 0)
-        if not scale.any():
-            raise ValueError(
-                "There is nothing to select: every column of X is constant in the rows "
-                f"of positive weight, n_samples={len(y)}."
-            )
+        columns, varies = self._columns(X, weight)
+        share, ridge = weight / weight.sum(), self.alpha / (self.C * weight.sum())
         objective = partial(gated_objective, loss, columns, target, share, k)
-        ridge = self.alpha / (self.C * weight.sum())
-        fitted = partial(self._fitted, scale > 0, k)
+        fitted = partial(self._fitted, varies, k)
         stages = [
             (partial(objective, alpha, ridge / alpha), partial(fitted, alpha))
             for alpha in np.geomspace(self.alpha, self.alpha_final, self.n_anneal)
         ]
-        n = X.shape[1]
-        start = np.zeros(n + (n + 1) * target.shape[1])
-        start[:n] = -1e-3 * np.arange(n) / n  # of equal columns, the first wins
-        fit_by_search(self, (X, y, weight), start, stages)
+        fit_by_search(self, (X, y, weight), start(columns, target), stages)
         return self
 
     def _validate(self, X, y, sample_weight):
@@ -236,6 +229,16 @@ class SoftTopKSelector(
                 f"n_features={n_features}; got {asked}."
             )
         return int(asked)
+
+    def _columns(self, X, weight):
+        """Return standardised columns, and which are not constant."""
+        columns, _, scale = alike(X, weight, 0)
+        if not scale.any():
+            raise ValueError(
+                "There is nothing to select: every column of X is constant in the rows "
+                f"of positive weight, n_samples={len(X)}."
+            )
+        return columns, scale > 0
 
     def _loss_and_target(self, y, weight, is_float):
         """Return the loss, and targets of shape (n_samples, n_outputs)."""
