@@ -48,9 +48,8 @@ def rank_objective(columns, ranks, share, alpha, penalty, v):
     correlation, gradient = soft_correlation(scores, ranks, share, alpha)
     shrink = penalty * v / deviation**2
     price = shrink @ v / 2
-    # A score also moves the mean and the deviation by which all are standardised.
-    moved = gradient.sum() + scores * (gradient @ scores)
-    slopes = share * (moved - 2 * price * scores) - gradient
+    # A score also moves the deviation by which all are divided; ranks feel no shift.
+    slopes = share * scores * (gradient @ scores - 2 * price) - gradient
     gradient = columns.T @ slopes / deviation + shrink
     total = 1 + penalty.max()
     return (1 - correlation + price) / total, gradient / total
