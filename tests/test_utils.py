@@ -1,5 +1,7 @@
 """Row blocks, and tasks spread by joblib."""
 
+import threading
+
 import joblib
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skextra.utils import row_blocks, run_parallel
+from skextra.utils import in_threads, row_blocks, run_parallel
 
 
 @given(st.integers(1, 500), st.integers(1, 10**8), st.sampled_from([0.5, 1, 32]))
@@ -58,3 +60,19 @@ def test_workers_in_threads_share_the_cores_with_blas():
 def test_other_backends_take_over(backend):
     with joblib.parallel_config(backend, n_jobs=2 if backend != "sequential" else 1):
         assert list(run_parallel(delayed(abs)(i) for i in (-3, 2))) == [3, 2]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 1, 2])
+def test_calls_in_threads_come_in_order(n_jobs):
+    def call(i, by):
+        return i * by, threading.current_thread()
+
+    results, threads = zip(*in_threads(call, [(i, 10) for i in range(5)], n_jobs))
+    assert results == (0, 10, 20, 30, 40)
+    is_here = threading.current_thread() in threads
+    assert is_here == (n_jobs != 2 or joblib.cpu_count() == 1)
+
+
+def test_errors_in_threads_arrive():
+    with pytest.raises(ZeroDivisionError):
+        in_threads(divmod, [(1, 1), (1, 0)], 2)
