@@ -7,7 +7,7 @@ Each class is one loss, with
 - ``score(p_pred, p_eval)``, the loss expected under `p_eval` of the action for `p_pred`;
 - ``size``, of the terms that an uncertainty is a sum of, whose rounding stays;
 - ``features(p)``, linear in p, and ``kind``: up to terms linear in p, -h[p] is the convex
-  function of this kind (see ``_convex.py``) of the features. Terms that are linear in p
+  function of this kind (see ``_gains.py``) of the features. Terms that are linear in p
   are the same in expectation before and after a label.
 """
 
