@@ -177,6 +177,10 @@ class LossUncertaintyClassifier(
         if estimator is None:
             estimator = self._default_estimator(X, sample_weight)
         estimator = self._fit_clone(estimator, X, y, sample_weight)
+        if not hasattr(estimator, "classes_"):
+            raise TypeError(
+                f"estimator must be a classifier; got {type(estimator).__name__}."
+            )
         costs = self._checked_costs(estimator.classes_)
         labels = self._labels(estimator.classes_, costs)
         self._row_bytes = self._try_members(estimator, X)

@@ -14,6 +14,7 @@ from sklearn.ensemble import (
     ExtraTreesClassifier,
     HistGradientBoostingClassifier,
     RandomForestClassifier,
+    RandomForestRegressor,
     VotingClassifier,
 )
 from sklearn.exceptions import NotFittedError
@@ -389,3 +390,9 @@ def test_labels_near_the_targets_are_worth_more(strategy):
     assert scores[:21].mean() > 2 * scores[21:].mean()
     chosen = model.query(np.vstack([near + 10, near]), 5, near, strategy=strategy)
     assert (chosen >= 21).all()
+
+
+def test_a_regressor_is_refused():
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+    with pytest.raises(TypeError, match="must be a classifier; got RandomForestReg"):
+        LossUncertaintyClassifier(RandomForestRegressor(2)).fit(X, y)
