@@ -379,8 +379,19 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
         if self.noise == "leaf":
             return "leaf"
         if self.noise == "oob":
-            # Rows by the trees that did not see them.
-            errors = (np.asarray(y, dtype=float) - estimator.oob_prediction_) ** 2
+            # Rows by the trees that did not see them, if there are any.
+            inside = np.zeros(len(y), dtype=int)
+            for rows in estimator.estimators_samples_:
+                inside[np.unique(rows)] += 1
+            some = inside < len(estimator.estimators_)
+            if not some.any():
+                raise ValueError(
+                    "noise='oob' needs rows that a tree has not seen; got "
+                    f"{len(estimator.estimators_)} trees that have seen all."
+                )
+            errors = (np.asarray(y, dtype=float) - estimator.oob_prediction_)[some] ** 2
+            if sample_weight is not None:
+                sample_weight = np.asarray(sample_weight)[some]
             return float(np.average(errors, weights=sample_weight))
         return float(self.noise)
 

@@ -256,3 +256,15 @@ def test_pipeline_and_grid_search():
     search.fit(X, Y)
     assert list(search.best_params_.values()) == [6]
     assert search.best_estimator_.score(X, Y) > 0.4
+
+
+def test_oob_leaves_out_rows_that_every_tree_has_seen():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
+    forest = RandomForestRegressor(5, random_state=0)
+    model = LossUncertaintyRegressor(forest, noise="oob")
+    with pytest.warns(UserWarning, match="out-of-bag"):
+        near = model.fit(X, y).noise_
+    with pytest.warns(UserWarning, match="out-of-bag"):
+        far = model.fit(X, y + 1e4).noise_
+    assert abs(far / near - 1) < 0.05
