@@ -263,8 +263,8 @@ def test_oob_leaves_out_rows_that_every_tree_has_seen():
     X, y = rng.normal(size=(100, 3)), rng.normal(size=100)
     forest = RandomForestRegressor(5, random_state=0)
     model = LossUncertaintyRegressor(forest, noise="oob")
-    with pytest.warns(UserWarning, match="out-of-bag"):
+    with pytest.warns(UserWarning, match="OOB scores"):
         near = model.fit(X, y).noise_
-    with pytest.warns(UserWarning, match="out-of-bag"):
+    with pytest.warns(UserWarning, match="OOB scores"):
         far = model.fit(X, y + 1e4).noise_
     assert abs(far / near - 1) < 0.05
