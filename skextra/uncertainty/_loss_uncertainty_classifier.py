@@ -224,6 +224,29 @@ class LossUncertaintyClassifier(
             return self._actions[p.argmax(axis=1)]
         return self._actions[optimal_action(p, "cost", cost_matrix=self.cost_matrix_)]
 
+    def score(self, X, y, sample_weight=None):
+        """Return the accuracy of the decisions; an abstention counts as an error.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows to classify.
+
+        y : array-like of shape (n_samples,)
+            Classes.
+
+        sample_weight : array-like of shape (n_samples,), default=None
+            How often each row counts; by default once.
+
+        Returns
+        -------
+        score : float
+            Share of the rows whose class is named.
+        """
+        # Labels of abstentions may be of another kind than classes.
+        right = self.predict(X) == np.asarray(y)
+        return float(np.average(right, weights=sample_weight))
+
     def uncertainty(self, X):
         """Return the expected loss of the best decision.
 

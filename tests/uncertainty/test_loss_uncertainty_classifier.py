@@ -396,3 +396,19 @@ def test_a_regressor_is_refused():
     X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
     with pytest.raises(TypeError, match="must be a classifier; got RandomForestReg"):
         LossUncertaintyClassifier(RandomForestRegressor(2)).fit(X, y)
+
+
+@pytest.mark.parametrize("label", ["ask", -1, np.nan])
+@pytest.mark.parametrize("dtype", [int, float, np.uint8])
+def test_score_counts_abstentions_of_any_kind_as_errors(label, dtype):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(dtype)
+    cost = [[0, 1], [1, 0], [0.05, 0.05]]
+    model = LossUncertaintyClassifier(
+        loss="cost", cost_matrix=cost, abstain_label=label, random_state=0
+    ).fit(X[:30], y[:30])
+    named = [decision == truth for decision, truth in zip(model.predict(X), y)]
+    assert 0 < np.mean(named) < 1
+    assert model.score(X, y) == np.mean(named)
+    assert model.score(X, y, np.r_[np.ones(30), np.zeros(30)]) == np.mean(named[:30])
