@@ -3,7 +3,13 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin, _fit_context, clone
+from sklearn.base import (
+    BaseEstimator,
+    RegressorMixin,
+    _fit_context,
+    clone,
+    is_regressor,
+)
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples
@@ -166,6 +172,10 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
         estimator = self.estimator
         if estimator is None:
             estimator = self._default_estimator(X, sample_weight)
+        if not is_regressor(estimator):
+            raise TypeError(
+                f"estimator must be a regressor; got {type(estimator).__name__}."
+            )
         if self.noise == "oob":
             estimator = _with_oob(estimator)
         estimator = self._fit_clone(estimator, X, y, sample_weight)

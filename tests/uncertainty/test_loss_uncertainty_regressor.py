@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.ensemble import (
+    ExtraTreesClassifier,
     ExtraTreesRegressor,
     GradientBoostingRegressor,
     RandomForestRegressor,
@@ -268,3 +269,9 @@ def test_oob_leaves_out_rows_that_every_tree_has_seen():
     with pytest.warns(UserWarning, match="OOB scores"):
         far = model.fit(X, y + 1e4).noise_
     assert abs(far / near - 1) < 0.05
+
+
+def test_a_classifier_is_refused():
+    X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
+    with pytest.raises(TypeError, match="must be a regressor; got ExtraTreesClass"):
+        LossUncertaintyRegressor(ExtraTreesClassifier(2), noise=1.0).fit(X, y)
