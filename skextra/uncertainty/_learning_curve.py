@@ -21,6 +21,7 @@ from skextra.uncertainty._losses import BregmanLoss, PinballLoss
 from skextra.uncertainty._members import member_predictions
 from skextra.uncertainty._mixture_functions import mixture_uncertainty
 from skextra.uncertainty._power_law import fit_power_laws
+from skextra.uncertainty._queries import QueryMixin
 from skextra.uncertainty._scorer import OF_CLASSES, OF_NUMBERS, normal_of, row_losses
 from skextra.utils import run_parallel
 
@@ -79,8 +80,9 @@ def learning_curve_reducible(
         What came.
 
     loss : str or loss object, default=None
-        As in :func:`make_loss_scorer`; by default "log_loss" for classifiers and
-        "squared_error" for regressors.
+        As in :func:`make_loss_scorer`; by default that of a
+        :class:`LossUncertaintyClassifier` or :class:`LossUncertaintyRegressor`, with its
+        costs, "log_loss" for other classifiers and "squared_error" for other regressors.
 
     cost_matrix : array-like of shape (n_decisions, n_classes), default=None
         Costs of decisions if `loss` is "cost", with columns in the sorted order of the
@@ -167,6 +169,8 @@ def learning_curve_reducible(
     """
     X, y = indexable(X, y)
     y = column_or_1d(y, warn=True)
+    if loss is None and isinstance(estimator, QueryMixin):
+        loss, cost_matrix = estimator.loss, getattr(estimator, "cost_matrix", None)
     loss = _checked_loss(estimator, loss, cost_matrix)
     if cost_matrix is not None:
         cost_matrix = np.asarray(cost_matrix, dtype=float)

@@ -202,3 +202,15 @@ def test_sizes_are_resampled_and_still_determine_a_law():
     assert min(n_different) == 3
     assert (np.bincount(n_different)[3:] > 100).all()
     assert set(picked.ravel().tolist()) == {0, 1, 2, 3}
+
+
+def test_the_loss_is_that_of_the_estimator():
+    X, y = load_diabetes(return_X_y=True)
+    options = {"n_repeats": 2, "n_bootstrap": 5, "random_state": 0}
+    trees = ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)
+    model = LossUncertaintyRegressor(trees, loss="absolute_error")
+    own = learning_curve_reducible(model, X, y, **options)
+    named = learning_curve_reducible(model, X, y, loss="absolute_error", **options)
+    assert own.score.total == named.score.total
+    other = learning_curve_reducible(model, X, y, loss="squared_error", **options)
+    assert own.score.total != other.score.total
