@@ -1,6 +1,7 @@
 """Scores for model selection: the loss of what is decided."""
 
 import inspect
+from copy import copy
 
 import numpy as np
 from scipy.special import ndtr
@@ -15,6 +16,7 @@ from sklearn.utils.validation import (
 )
 
 from skextra.uncertainty._functions import optimal_action
+from skextra.uncertainty._loss_uncertainty_regressor import LossUncertaintyRegressor
 from skextra.uncertainty._losses import BregmanLoss, PinballLoss
 
 OF_CLASSES = "log_loss", "brier", "zero_one", "cost"
@@ -217,4 +219,7 @@ def normal_of(estimator, X):
                 "a distribution needs predict(X, return_std=True), which "
                 f"{type(estimator).__name__} does not have."
             )
+    if isinstance(estimator, LossUncertaintyRegressor):
+        # Its best prediction may be a quantile; under squared errors that is the mean.
+        estimator = copy(estimator).set_params(loss="squared_error")
     return estimator.predict(X, return_std=True)

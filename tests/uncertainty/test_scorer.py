@@ -10,7 +10,7 @@ from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestClassifier
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.linear_model import BayesianRidge, LinearRegression, LogisticRegression
 from sklearn.metrics import (
@@ -35,6 +35,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skextra.uncertainty import (
     BregmanLoss,
+    LossUncertaintyRegressor,
     PinballLoss,
     WeightedSquaredError,
     make_loss_scorer,
@@ -210,3 +211,16 @@ def test_weights_are_routed():
     assert_allclose(search.cv_results_["mean_test_score"], scores.mean())
     plain = cross_val_score(model, X, Y, scoring=make_loss_scorer("brier"), cv=3)
     assert not np.allclose(plain, scores)
+
+
+@pytest.mark.parametrize("loss", ["crps", "log_loss"])
+def test_a_normal_has_the_mean_whatever_the_regressor_predicts(loss):
+    X, y = load_diabetes(return_X_y=True)
+    trees = ExtraTreesRegressor(5, min_samples_leaf=5, random_state=0)
+    score = make_loss_scorer(loss)
+    mean, quantile = (
+        LossUncertaintyRegressor(trees, loss=own).fit(X, y)
+        for own in ("squared_error", PinballLoss(0.9))
+    )
+    assert score(quantile, X, y) == score(mean, X, y)
+    assert quantile.loss.tau == 0.9
