@@ -69,8 +69,8 @@ for price, c, s in zip(prices, cost[1:], share[1:], strict=True):
 # %%
 # To name the cheaper class instead of the more probable one saves a third. Examinations
 # save most of the rest while they are cheap, and are asked for less the dearer they are; at
-# a price of 1.6 they hardly pay any more. At every price the model does better than to examine
-# everyone, or nobody.
+# a price of 1.6 they hardly pay any more. At every price the model does better than to
+# examine everyone, or nobody.
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
 left.axhline(np.mean(named), color="0.5", ls=":", label="most probable class")
