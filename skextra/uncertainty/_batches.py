@@ -207,7 +207,7 @@ def batch_eur(
     def value(chosen):
         expand = partial(joint_labels, states(chosen))
         gain = mean_gains(loss, p_pool, features, weights, target_weights, expand)
-        warn_of_negative(gain)
+        warn_of_negative(gain, stacklevel=5)
         return gain
 
     return _greedy(value, batch_size)

@@ -334,12 +334,12 @@ def bald(p, *, weights=None):
     return uncertainty_decomposition(p, weights=weights).reducible
 
 
-def warn_of_negative(values):
-    """Warn of reductions below 0."""
+def warn_of_negative(values, stacklevel=3):
+    """Warn of reductions below 0, in the line of the user."""
     if values.min() < 0:
         warnings.warn(
             f"a reduction of uncertainty is {values.min():.3g}: loss is not concave",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 
@@ -368,7 +368,13 @@ def _mean(p, weights):
             raise ValueError(f"weights are for p of three dimensions; got {p.shape}")
         return p
     weights, p = members(weights, p)
-    return np.matmul(weights, p)
+    return mean_belief(p, weights)
+
+
+def mean_belief(p, weights):
+    """Return the mean of members (n, K, C), of sum 1 whatever the weights' rounding."""
+    mean = np.matmul(weights, p)
+    return mean / mean.sum(axis=-1, keepdims=True)
 
 
 def _parts(loss, p, weights):
@@ -380,7 +386,7 @@ def _parts(loss, p, weights):
     else:
         for rows in row_blocks(n, p[0].nbytes):
             irreducible[rows] = loss.uncertainty(p[rows]) @ weights
-    return loss.uncertainty(np.matmul(weights, p)), irreducible
+    return loss.uncertainty(mean_belief(p, weights)), irreducible
 
 
 def _parts_left_out(loss, p, weights):

@@ -172,10 +172,10 @@ def reductions(
         if return_se:
             raise ValueError("return_se is for means over targets; got pairwise=True")
         pairs = pairwise_gains(loss, labels, features, weights, expand)
-        warn_of_negative(pairs)
+        warn_of_negative(pairs, stacklevel=4)
         return pairs
     mean = mean_gains(loss, labels, features, weights, target_weights, expand)
-    warn_of_negative(mean)
+    warn_of_negative(mean, stacklevel=4)
     if not return_se:
         return mean
     require_several(weights, "weights", "members")

@@ -442,3 +442,11 @@ def test_pointwise_losses():
     loss = CASES["itakura_saito"][0]["loss"]
     assert_allclose(loss.of(a, z), np.sqrt(z) * (z / a - np.log(z / a) - 1))
     assert (loss.of(*np.meshgrid(POSITIVE, POSITIVE)) >= 0).all()
+
+
+@pytest.mark.parametrize("loss", ["log_loss", "zero_one", "brier"])
+def test_sure_beliefs_have_no_uncertainty_whatever_the_number_of_members(loss):
+    for n_members in range(2, 120):
+        p = np.tile([1.0, 0.0, 0.0], (1, n_members, 1))
+        assert predictive_uncertainty(p, loss) == 0
+        assert uncertainty_decomposition(p, loss).total == 0

@@ -7,6 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skextra.uncertainty import (
     _gains,
     bald,
+    batch_eur,
     epig,
     expected_uncertainty_reduction,
     predictive_uncertainty,
@@ -358,3 +359,22 @@ def test_costs_and_outcomes_are_those_of_the_targets():
     shifted = COSTS + OUTCOMES**2
     shifted = expected_uncertainty_reduction(POOL, TARGET, "cost", cost_matrix=shifted)
     assert_allclose(got, shifted, atol=1e-13)
+
+
+def test_the_warning_is_of_the_line_of_the_user():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.ones(3), size=(4, 5))
+
+    def convex(p):
+        return (p**2).sum(axis=-1)
+
+    calls = [
+        lambda: uncertainty_decomposition(p, convex),
+        lambda: expected_uncertainty_reduction(p, p, convex),
+        lambda: expected_uncertainty_reduction(p, p, convex, pairwise=True),
+        lambda: batch_eur(p, p, 1, convex),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match="loss is not concave") as caught:
+            call()
+        assert {warning.filename for warning in caught} == {__file__}
