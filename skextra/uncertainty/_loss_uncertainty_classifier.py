@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from skextra.uncertainty._batches import batch_bald, batch_eur
 from skextra.uncertainty._functions import (
     bald,
+    mean_belief,
     optimal_action,
     predictive_uncertainty,
     uncertainty_decomposition,
@@ -185,6 +186,7 @@ class LossUncertaintyClassifier(
         labels = self._labels(estimator.classes_, costs)
         self._row_bytes = self._try_members(estimator, X)
         self._actions = labels
+        self._fitted_loss = self.loss
         self.cost_matrix_ = costs
         self.classes_ = estimator.classes_
         self.estimator_ = estimator
@@ -433,7 +435,7 @@ class LossUncertaintyClassifier(
 
     def _loss(self):
         """Return the arguments for the loss."""
-        return {"loss": self.loss, "cost_matrix": self.cost_matrix_}
+        return {"loss": self._fitted_loss, "cost_matrix": self.cost_matrix_}
 
     def _beliefs(self, estimator, X):
         """Return the predictions of the members, and for each row their weights."""
@@ -512,4 +514,4 @@ class LossUncertaintyClassifier(
 
 def _mean(p, weights):
     """Return the mean of the members."""
-    return np.matmul(weights[0], p)
+    return mean_belief(p, weights[0])

@@ -118,6 +118,8 @@ class QueryMixin(MetaEstimatorMixin):
 
     def _together(self, *parts):
         """Return the beliefs about each part under the same draws."""
+        for X in parts:
+            validate_data(self, X, skip_check_array=True, reset=False)
         core, _ = unwrap(self.estimator_, parts[0])
         parts = [unwrap(self.estimator_, X)[1] for X in parts]
         X = parts[0] if len(parts) == 1 else np.vstack([np.asarray(X) for X in parts])

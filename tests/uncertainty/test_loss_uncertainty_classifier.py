@@ -412,3 +412,13 @@ def test_score_counts_abstentions_of_any_kind_as_errors(label, dtype):
     assert 0 < np.mean(named) < 1
     assert model.score(X, y) == np.mean(named)
     assert model.score(X, y, np.r_[np.ones(30), np.zeros(30)]) == np.mean(named[:30])
+
+
+def test_the_loss_is_that_of_the_fit():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    cost = [[0, 1], [3, 0]]
+    model = LossUncertaintyClassifier(loss="cost", cost_matrix=cost, random_state=0)
+    before = model.fit(X, y).uncertainty(X + 0.5)
+    model.set_params(loss="log_loss")
+    assert_array_equal(model.uncertainty(X + 0.5), before)

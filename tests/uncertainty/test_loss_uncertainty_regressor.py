@@ -275,3 +275,16 @@ def test_a_classifier_is_refused():
     X, y = np.arange(20.0).reshape(10, 2), np.arange(10) % 2
     with pytest.raises(TypeError, match="must be a regressor; got ExtraTreesClass"):
         LossUncertaintyRegressor(ExtraTreesClassifier(2), noise=1.0).fit(X, y)
+
+
+def test_targets_of_a_gaussian_process_have_the_columns_of_the_fit():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(20, 2)), columns=["a", "b"])
+    model = LossUncertaintyRegressor(
+        GaussianProcessRegressor(alpha=0.1, optimizer=None), noise=0.1, random_state=0
+    ).fit(X.to_numpy(), X["a"])
+    with pytest.raises(ValueError, match="3 features"):
+        model.acquisition(X.to_numpy(), np.ones((2, 3)))
+    model.fit(X, X["a"])
+    with pytest.raises(ValueError, match="feature names"):
+        model.acquisition(X, X[["b", "a"]])
