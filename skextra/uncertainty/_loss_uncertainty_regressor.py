@@ -230,6 +230,7 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
         """
 
         def uncertainty(mean, var, weights):
+            self._check_noise(var)
             return mixture_uncertainty(mean, var, self.loss, weights=weights[0])
 
         return self._mapped(uncertainty, X)
@@ -253,6 +254,7 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
         """
 
         def parts(mean, var, weights):
+            self._check_noise(var)
             return mixture_decomposition(
                 mean, var, self.loss, weights=weights[0], return_se=return_se
             )
@@ -416,9 +418,18 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
             var = np.full((len(mean), 1), self._noise)
         return mean, var, np.broadcast_to(weights, mean.shape)
 
+    def _check_noise(self, var):
+        """Raise a ValueError if the loss needs noise and there is none."""
+        if isinstance(self.loss, str) and self.loss == "log_loss":
+            _require_noise(var, "loss='log_loss'")
+
     def _scores(self, strategy, pool, targets, target_weights):
         """Return the scores of rows of a pool."""
         *mixture, weights = pool
+        if strategy in ("entropy", "bald", "epig"):
+            _require_noise(mixture[1], f"strategy={strategy!r}")
+        elif strategy == "eur":
+            self._check_noise(mixture[1])
         if strategy == "variance":
             return mixture_uncertainty(*mixture, "squared_error", weights=weights[0])
         if strategy == "entropy":
@@ -432,6 +443,16 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
             self.loss if strategy == "eur" else "log_loss",
             weights=weights[0],
             target_weights=target_weights,
+        )
+
+
+def _require_noise(var, what):
+    """Raise a ValueError if a member has no variance."""
+    if not (var > 0).all():
+        raise ValueError(
+            f"{what} needs noise above 0, and some members have none: with "
+            "noise='leaf', leaves of one outcome. Grow larger leaves "
+            "(min_samples_leaf), or give noise a number."
         )
 
 

@@ -288,3 +288,16 @@ def test_targets_of_a_gaussian_process_have_the_columns_of_the_fit():
     model.fit(X, X["a"])
     with pytest.raises(ValueError, match="feature names"):
         model.acquisition(X, X[["b", "a"]])
+
+
+@pytest.mark.parametrize("strategy", ["entropy", "bald", "epig"])
+def test_leaves_without_noise_have_no_entropy(strategy):
+    X, y = load_diabetes(return_X_y=True)
+    model = LossUncertaintyRegressor(RandomForestRegressor(5, random_state=0)).fit(X, y)
+    with pytest.raises(ValueError, match=f"strategy='{strategy}' needs noise above 0"):
+        model.acquisition(X[:50], strategy=strategy)
+    assert (model.acquisition(X[:50]) >= 0).all()
+    model.set_params(loss="log_loss")
+    for method in (model.uncertainty, model.decompose, model.acquisition):
+        with pytest.raises(ValueError, match="needs noise above 0"):
+            method(X[:50])
