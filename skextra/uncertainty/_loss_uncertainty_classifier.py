@@ -297,52 +297,6 @@ class LossUncertaintyClassifier(
 
         return self._mapped(parts, X)
 
-    def acquisition(
-        self,
-        X_pool,
-        X_target=None,
-        *,
-        strategy="eur",
-        n_targets=100,
-        target_weights=None,
-    ):
-        """Score rows by what their labels are worth.
-
-        Parameters
-        ----------
-        X_pool : {array-like, sparse matrix} of shape (n_pool, n_features)
-            Rows that could be labelled.
-
-        X_target : {array-like, sparse matrix} of shape (n_targets, n_features), \
-                default=None
-            Rows whose uncertainty matters; by default those of the pool. Used by "eur"
-            and "epig" alone.
-
-        strategy : {"eur", "epig", "bald", "margin", "entropy"}, default="eur"
-            Score: the expected reduction of the uncertainty at the targets, under
-            `loss` or under the log loss ("epig"); information on which member is right
-            ("bald"); one less the lead of the best class over the second ("margin");
-            or entropy.
-
-        n_targets : int, default=100
-            Number of rows of the pool that are drawn as targets, at most, where
-            `X_target` is None.
-
-        target_weights : array-like of shape (n_targets,), default=None
-            How much each row of `X_target` matters; by default all alike.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_pool,)
-            Scores; higher is better.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not as documented.
-        """
-        return self._acquisition(X_pool, X_target, strategy, n_targets, target_weights)
-
     def query(
         self,
         X_pool,
@@ -401,8 +355,12 @@ class LossUncertaintyClassifier(
             return self._batch(
                 X_pool, n_instances, X_target, strategy, n_targets, target_weights
             )
-        scores = self._acquisition(
-            X_pool, X_target, strategy, n_targets, target_weights
+        scores = self.acquisition(
+            X_pool,
+            X_target,
+            strategy=strategy,
+            n_targets=n_targets,
+            target_weights=target_weights,
         )
         return self._best(scores, n_instances, random_ties)
 

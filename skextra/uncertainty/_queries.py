@@ -61,8 +61,51 @@ class QueryMixin(MetaEstimatorMixin):
         """Return a function of beliefs, computed in blocks."""
         return joined([function(*beliefs) for beliefs in self._blocks(X)])
 
-    def _acquisition(self, X_pool, X_target, strategy, n_targets, target_weights):
-        """Return the scores of the rows of the pool."""
+    def acquisition(
+        self,
+        X_pool,
+        X_target=None,
+        *,
+        strategy="eur",
+        n_targets=100,
+        target_weights=None,
+    ):
+        """Score rows by what their labels are worth.
+
+        Parameters
+        ----------
+        X_pool : {array-like, sparse matrix} of shape (n_pool, n_features)
+            Rows that could be labelled.
+
+        X_target : {array-like, sparse matrix} of shape (n_targets, n_features), \
+                default=None
+            Rows whose uncertainty matters; by default those of the pool. Used by "eur"
+            and "epig" alone.
+
+        strategy : {"eur", "epig", "bald", "entropy", "margin", "variance"}, \
+                default="eur"
+            Score: the expected reduction of the uncertainty at the targets, under
+            `loss` or under the log loss ("epig"); information on which member is right
+            ("bald"); entropy; of classifiers, one less the lead of the best class over
+            the second ("margin"); of regressors, "variance".
+
+        n_targets : int, default=100
+            Number of rows of the pool that are drawn as targets, at most, where
+            `X_target` is None.
+
+        target_weights : array-like of shape (n_targets,), default=None
+            How much each row of `X_target` matters; by default all alike.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_pool,)
+            Scores; higher is better.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not as documented.
+        """
         check_is_fitted(self)
         self._check_strategy(strategy, X_target, target_weights)
         pool, targets = self._pool(X_pool, X_target, strategy, n_targets)
