@@ -256,9 +256,9 @@ def mixture_eur(
 
     n_cells : int, default=64
         Number of cells of labels, at least 2, and of grid points for the losses at the
-        targets that need a grid ("log_loss", "crps", "absolute_error", pinball). With 64
-        the reduction is most often right to a few percent, and to less where one member
-        is far from the others or much wider.
+        targets that need a grid ("log_loss", "crps", "absolute_error", pinball). Errors
+        fall with their number: with 64, reductions were 0 to 2 % off in examples, and 11 %
+        for a quantile far out beside a member much wider than the others.
 
     Returns
     -------
@@ -293,9 +293,14 @@ def mixture_eur(
     if count(n_cells, "n_cells") < 2:
         raise ValueError(f"n_cells must be at least 2; got {n_cells}")
     features = loss.features(mean_target, var_target, weights, n_cells)
-    labels = _mixtures.cell_masses(mean_pool, var_pool, weights, n_cells)
+
+    def cells(beliefs):
+        mean, var = np.moveaxis(beliefs, 2, 0)
+        return _mixtures.cell_masses(mean, var, weights, n_cells)
+
+    beliefs = np.stack([mean_pool, var_pool], axis=2)
     return reductions(
-        loss, labels, features, weights, target_weights, None, pairwise, False
+        loss, beliefs, features, weights, target_weights, cells, pairwise, False
     )
 
 

@@ -20,6 +20,8 @@ from skextra.utils import row_blocks
 N_NODES = 64
 NODES, NODE_WEIGHTS = roots_hermitenorm(N_NODES)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
+FEW_NODES, FEW_WEIGHTS = roots_hermitenorm(16)
+FEW_WEIGHTS = FEW_WEIGHTS / FEW_WEIGHTS.sum()
 TAIL_NODES, TAIL_WEIGHTS = roots_laguerre(32)
 FAR_BELOW, FAR_ABOVE = -6.0, 40.0  # standard deviations of 0, see positive_moments
 
@@ -32,10 +34,24 @@ def moments(mean, var, weights):
     return mean @ weights, var @ weights, rest**2 @ weights
 
 
-def about(centre, mean, var, weights, offsets):
-    """Return points (n, 1, L) at offsets, in standard deviations, from a centre (n,)."""
-    _, within, between = moments(mean, var, weights)
-    return (centre[:, None] + np.sqrt(within + between)[:, None] * offsets)[:, None]
+def grid(mean, var, weights, levels, offsets):
+    """Return points near quantiles of mixtures, and others in even steps, (n, 1, L).
+
+    The first are those of a few points of each member, and follow the mixture where a
+    member is far from the others, or much wider. The others, at offsets from the mean in
+    standard deviations of the mixture, lie in gaps between members, too.
+    """
+    points = mean[..., None] + np.sqrt(var)[..., None] * FEW_NODES
+    points = points.reshape(len(mean), -1)
+    mass = np.outer(weights, FEW_WEIGHTS).ravel()
+    order = points.argsort(axis=1)
+    points = np.take_along_axis(points, order, axis=1)
+    middle = mass[order].cumsum(axis=1) - mass[order] / 2
+    pairs = zip(middle, points, strict=True)
+    near = np.array([np.interp(levels, *pair) for pair in pairs])
+    centre, within, between = moments(mean, var, weights)
+    even = centre[:, None] + np.sqrt(within + between)[:, None] * offsets
+    return np.sort(np.concatenate([near, even], axis=1), axis=1)[:, None]
 
 
 def standard(z, mean, std):
@@ -47,10 +63,16 @@ def standard(z, mean, std):
 
 def cell_masses(mean, var, weights, n_cells):
     """Return what each member gives to cells of about equal mass, (n, K, n_cells)."""
-    levels = np.arange(1, n_cells) / n_cells
-    edges = about(mean @ weights, mean, var, weights, ndtri(levels))
-    below = ndtr(standard(edges, mean[..., None], np.sqrt(var)[..., None]))
+    n_even = n_cells // 2
+    levels = np.arange(1, n_cells - n_even) / (n_cells - n_even)
+    offsets = ndtri(np.arange(1, n_even + 1) / (n_even + 1))
+    below = masses_below(grid(mean, var, weights, levels, offsets), mean, var)
     return np.diff(below, axis=-1, prepend=0.0, append=1.0)
+
+
+def masses_below(points, mean, var):
+    """Return what each member gives to outcomes below points (n, 1, L), (n, K, L)."""
+    return ndtr(standard(points, mean[..., None], np.sqrt(var)[..., None]))
 
 
 class SquaredError:
@@ -107,12 +129,18 @@ class Pinball:
         return high
 
     def features(self, mean, var, weights, n_cells):
-        # A label shifts the quantile by any fraction of the standard deviation: actions
-        # at distances in geometric progression find the best to a few percent.
-        distances = np.geomspace(0.005, 3.0, n_cells // 2)
-        offsets = np.concatenate([-distances[::-1], [0.0], distances])
+        # A label can shift the quantile by little or by much: actions at distances in
+        # geometric progression, of mass and of standard deviations, find the best to a
+        # few percent.
+        mass = np.geomspace(0.002, 0.998, n_cells // 2)
+        below, above = self.tau * (1 - mass), self.tau + (1 - self.tau) * mass
+        distance = np.geomspace(0.005, 3.0, n_cells // 2)
         quantile = self.action(mean, var, weights)
-        actions = about(quantile, mean, var, weights, offsets)
+        offsets = np.concatenate([-distance, [0.0], distance])
+        actions = grid(mean, var, weights, np.concatenate([below, above]), [])
+        _, within, between = moments(mean, var, weights)
+        even = quantile[:, None] + np.sqrt(within + between)[:, None] * offsets
+        actions = np.concatenate([actions, even[:, None]], axis=2)
         return -self._expected(actions, mean[..., None], var[..., None])
 
 
@@ -132,11 +160,13 @@ class Crps:
 
     def features(self, mean, var, weights, n_cells):
         # The integral of F (1 - F) by the trapezoidal rule.
-        points, gap = np.linspace(-5.0, 5.0, n_cells, retstep=True)
-        z = about(mean @ weights, mean, var, weights, points)
-        below = ndtr(standard(z, mean[..., None], np.sqrt(var)[..., None]))
-        _, within, between = moments(mean, var, weights)
-        return np.sqrt(gap * np.sqrt(within + between))[:, None, None] * below
+        n_even = n_cells // 2
+        levels = ndtr(np.linspace(-4.0, 4.0, n_cells - n_even))
+        points = grid(mean, var, weights, levels, np.linspace(-5.0, 5.0, n_even))
+        gaps = np.diff(points, axis=2) / 2
+        ends = np.zeros_like(gaps[..., :1])
+        gaps = np.concatenate([ends, gaps], 2) + np.concatenate([gaps, ends], 2)
+        return np.sqrt(gaps) * masses_below(points, mean, var)
 
 
 class LogLoss:

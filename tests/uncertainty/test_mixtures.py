@@ -471,3 +471,17 @@ def test_grid_of_the_crps_reaches_far_enough():
     reducible = mixture_decomposition(mean, 1.0, "crps").reducible
     found = mixture_eur(mean, 1e-6, mean, 1.0, "crps", n_cells=512)
     assert_allclose(found, reducible, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss", ["squared_error", "absolute_error", "crps", "log_loss"]
+)
+@pytest.mark.parametrize("std", [0.1, 100.0])
+def test_grids_follow_a_member_that_is_far_away_or_wide(loss, std):
+    # A label tells the last member from the others, and nothing of these.
+    mean_pool = [np.r_[np.zeros(9), 50.0]]
+    mean, var = [np.r_[np.zeros(9), 50.0]], [np.r_[np.full(9, 0.01), std**2]]
+    reducible = mixture_decomposition(mean, var, loss).reducible
+    found = mixture_eur(mean_pool, 1.0, mean, var, loss, n_cells=256)
+    assert_allclose(found, reducible, rtol=0.07)
+    assert found <= reducible * (1 + 1e-9)
