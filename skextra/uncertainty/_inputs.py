@@ -202,7 +202,7 @@ def correction(bias_correction):
 
 def not_negative(values, name, ndim):
     """Return finite numbers that are not negative."""
-    values = real_array(values, name, ndim) if ndim else values
+    values = real_array(values, name, ndim)
     if (values < 0).any():
         raise ValueError(f"{name} must not be negative; got {values.min()}")
     return values
@@ -211,8 +211,7 @@ def not_negative(values, name, ndim):
 def number_or_array(value, name, shape):
     """Return finite numbers >= 0, one or many, broadcast to a shape."""
     value = np.asarray(value, dtype=float) if isinstance(value, Real) else value
-    value = real_array(np.atleast_1d(value), name, range(1, len(shape) + 1))
-    not_negative(value, name, None)
+    value = not_negative(np.atleast_1d(value), name, range(1, len(shape) + 1))
     try:
         return np.broadcast_to(value, shape)
     except ValueError as error:

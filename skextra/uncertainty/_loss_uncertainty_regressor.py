@@ -11,6 +11,7 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, _num_samples
 
@@ -180,6 +181,10 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
             estimator = _with_oob(estimator)
         estimator = self._fit_clone(estimator, X, y, sample_weight)
         self._noise = self._noise_of(estimator, y, sample_weight)
+        # The same draws in every call, of estimators that draw their members.
+        self._seed = self.random_state
+        if not isinstance(self._seed, Integral):
+            self._seed = check_random_state(self._seed).randint(2**31 - 1)
         self._row_bytes = self._try_members(estimator, X)
         self.noise_ = self._noise
         self.estimator_ = estimator
@@ -369,7 +374,7 @@ class LossUncertaintyRegressor(DocLinkMixin, QueryMixin, RegressorMixin, BaseEst
     def _beliefs(self, estimator, X):
         """Return the means, the variances and the weights of the members, per row."""
         mean, weights = member_predictions(
-            estimator, X, random_state=self.random_state, return_weights=True
+            estimator, X, random_state=self._seed, return_weights=True
         )
         if self._noise == "leaf":
             var = leaf_noise(estimator, X)

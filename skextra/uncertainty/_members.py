@@ -1,7 +1,6 @@
 """Predictions of the members of an ensemble, each on its own."""
 
 from functools import singledispatch
-from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
@@ -32,6 +31,7 @@ from sklearn.utils.multiclass import unique_labels
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
+from skextra.uncertainty._inputs import count
 from skextra.uncertainty._leaves import gather
 from skextra.utils import run_parallel
 
@@ -117,8 +117,7 @@ def member_predictions(
     >>> member_predictions(forest, X).shape
     (150, 20, 3)
     """
-    if not (isinstance(n_draws, Integral) and n_draws >= 1):
-        raise ValueError(f"n_draws must be a positive integer; got {n_draws!r}.")
+    n_draws = count(n_draws, "n_draws")
     core, X = unwrap(estimator, X)
     predictions = _members(core, X, n_draws, random_state)
     if not return_weights:

@@ -1,7 +1,5 @@
 """What both meta-estimators share: members in blocks of rows, and queries."""
 
-from numbers import Integral
-
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.base import MetaEstimatorMixin, clone
@@ -13,6 +11,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from skextra.uncertainty._inputs import count
 from skextra.uncertainty._members import draws_members, unwrap
 from skextra.utils import row_blocks
 
@@ -116,12 +115,7 @@ class QueryMixin(MetaEstimatorMixin):
     def _check_query(self, n_instances, X_pool):
         """Raise a ValueError if there are not as many rows."""
         check_is_fitted(self)
-        n_pool = _num_samples(X_pool)
-        if not (isinstance(n_instances, Integral) and 1 <= n_instances <= n_pool):
-            raise ValueError(
-                "n_instances must be an integer from 1 to the number of rows of X_pool, "
-                f"{n_pool}; got {n_instances!r}."
-            )
+        count(n_instances, "n_instances", _num_samples(X_pool), " rows of X_pool")
 
     def _best(self, scores, n_instances, random_ties):
         """Return the indices of the highest scores, the best first."""
@@ -145,13 +139,15 @@ class QueryMixin(MetaEstimatorMixin):
         """Return the beliefs about the pool, in blocks, and about the targets."""
         if strategy not in WITH_TARGETS:
             return self._blocks(X_pool), None
+        # One row tells which estimator has the members.
+        is_drawn = draws_members(unwrap(self.estimator_, _rows(X_pool, slice(1)))[0])
         if X_target is None:
             targets = self._target_rows(_num_samples(X_pool), n_targets)
-            if draws_members(unwrap(self.estimator_, X_pool)[0]):
+            if is_drawn:
                 (pool,) = self._together(X_pool)
                 return [pool], tuple(belief[targets] for belief in pool)
             X_target = _rows(X_pool, targets)
-        elif draws_members(unwrap(self.estimator_, X_pool)[0]):
+        elif is_drawn:
             pool, targets = self._together(X_pool, X_target)
             return [pool], targets
         beliefs = list(self._blocks(X_target))
@@ -176,11 +172,7 @@ class QueryMixin(MetaEstimatorMixin):
 
     def _target_rows(self, n_pool, n_targets):
         """Return the rows of the pool that serve as targets."""
-        if not (isinstance(n_targets, Integral) and n_targets >= 1):
-            raise ValueError(
-                f"n_targets must be a positive integer; got {n_targets!r}."
-            )
-        if n_targets >= n_pool:
+        if count(n_targets, "n_targets") >= n_pool:
             return np.arange(n_pool)
         rng = check_random_state(self.random_state)
         return np.sort(rng.choice(n_pool, size=n_targets, replace=False))

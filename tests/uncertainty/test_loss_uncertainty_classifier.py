@@ -264,8 +264,8 @@ def test_estimators_without_members_fail_early(inner):
     ("options", "message"),
     [
         ({"strategy": "best"}, "strategy must be one of"),
-        ({"n_targets": 0}, "n_targets must be a positive integer; got 0"),
-        ({"n_targets": 2.5}, "n_targets must be a positive integer"),
+        ({"n_targets": 0}, "n_targets must be an integer from 1; got 0"),
+        ({"n_targets": 2.5}, "n_targets must be an integer from 1"),
         ({"target_weights": [1.0]}, "target_weights are of the rows of X_target"),
         ({"X_target": POOL[:2], "target_weights": [1.0]}, "target_weights"),
         ({"X_target": POOL[:2], "target_weights": [1.0, -1.0]}, "target_weights"),

@@ -214,7 +214,7 @@ def test_no_members():
     ("options", "message"),
     [
         ({"strategy": "margin"}, "strategy must be one of"),
-        ({"n_targets": 0}, "n_targets must be a positive integer; got 0"),
+        ({"n_targets": 0}, "n_targets must be an integer from 1; got 0"),
         ({"target_weights": [1.0]}, "target_weights are of the rows of X_target"),
         ({"X_target": POOL[:2], "target_weights": [1.0]}, "target_weights"),
     ],
@@ -301,3 +301,12 @@ def test_leaves_without_noise_have_no_entropy(strategy):
     for method in (model.uncertainty, model.decompose, model.acquisition):
         with pytest.raises(ValueError, match="needs noise above 0"):
             method(X[:50])
+
+
+def test_a_gaussian_process_predicts_the_same_twice():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20, 2))
+    process = GaussianProcessRegressor(alpha=0.1, optimizer=None)
+    model = LossUncertaintyRegressor(process, noise=0.1).fit(X, X[:, 0])
+    assert_array_equal(model.predict(X + 0.1), model.predict(X + 0.1))
+    assert_array_equal(model.acquisition(X + 0.1), model.acquisition(X + 0.1))

@@ -167,7 +167,7 @@ def test_draws():
     assert_allclose(draws.std(axis=1), std, rtol=0.1)
     again = member_predictions(model, XR[50:60], n_draws=np.int64(2000), random_state=0)
     assert_array_equal(draws, again)
-    with pytest.raises(ValueError, match="n_draws must be a positive integer; got 0"):
+    with pytest.raises(ValueError, match="n_draws must be an integer from 1; got 0"):
         member_predictions(model, XR, n_draws=0)
 
 
