@@ -61,6 +61,7 @@ axes[0, 0].set_ylabel("alcohol\nuncertainty")
 axes[1, 0].set_ylabel("alcohol\nof this, reducible")
 
 # %%
+# All three are unsure of the upper gap between the clusters, where hardly a wine was seen.
 # In the lower left corner the forest cannot tell the last two cultivars: probabilities and
 # names are uncertain there. The costs do not mind: to name cultivar 2 is the safe choice,
 # and its price is low. They mind the strip beside it, where cultivar 2 is one in ten: names
